@@ -212,8 +212,8 @@ def _fitted(
 ) -> Fit:
     """Fit with a progress line where stderr is a terminal, or as ``shown`` says."""
     if shown is False or (shown and not sys.stderr.isatty()):
-        told = line_per_restart(restarts, sys.stderr) if shown else None
-        return model.fit(method, restarts=restarts, progress=told, **options)
+        callback = line_per_restart(restarts, sys.stderr) if shown else None
+        return model.fit(method, restarts=restarts, progress=callback, **options)
     with progress_line(restarts, sys.stderr) as progress:
         return model.fit(method, restarts=restarts, progress=progress, **options)
 

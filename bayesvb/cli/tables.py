@@ -38,14 +38,14 @@ def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
     from bayesvb.datasets import load, names
 
     if given == STDIN:
-        return _told(read_csv(sys.stdin.buffer.read(), "standard input", form))
+        return _with_warnings(read_csv(sys.stdin.buffer.read(), "standard input", form))
     path = Path(given)
     if not path.exists() and given in names():
         shipped: pd.DataFrame = load(given)
         return shipped
     if not path.is_file():
         raise _no_such_file(path)
-    return _told(read_table_file(path, given, form))
+    return _with_warnings(read_table_file(path, given, form))
 
 
 def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
@@ -70,7 +70,7 @@ def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
     return labelled
 
 
-def _told(summary: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
+def _with_warnings(summary: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
     """The table, after its format has been reported."""
     frame, notes = summary
     for note in notes:
@@ -83,8 +83,8 @@ def _no_such_file(path: Path) -> DataError:
 
     if path.is_dir():
         return DataError(f"DATA={str(path)!r} is a folder", hint="add the name of a file")
-    beside = [str(path.with_name(f.name)) for f in path.parent.glob("*")]
-    near = get_close_matches(str(path), [*beside, *names()], n=1)
+    siblings = [str(path.with_name(f.name)) for f in path.parent.glob("*")]
+    near = get_close_matches(str(path), [*siblings, *names()], n=1)
     hint = f"did you mean {near[0]}?" if near else "shipped data sets: bayesvb datasets"
     return DataError(f"DATA={str(path)!r}: no such file or data set", hint=hint)
 

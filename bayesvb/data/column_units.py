@@ -29,12 +29,12 @@ def declared_units(frame: pd.DataFrame, columns: Collection[str]) -> dict[str, s
     >>> declared_units(frame, frame.columns)
     {'times': 'ms'}
     """
-    told = frame.attrs.get(UNITS)
-    if not isinstance(told, Mapping):
+    declared = frame.attrs.get(UNITS)
+    if not isinstance(declared, Mapping):
         return {}
     return {
         name: unit
-        for name, unit in told.items()
+        for name, unit in declared.items()
         if name in columns and isinstance(unit, str) and 0 < len(unit) <= LONGEST
     }
 

@@ -98,7 +98,8 @@ def _failed(error: Exception, words: str, module: str) -> Exception:
     """Error with another library's message on its query; any other error unchanged."""
     if not type(error).__module__.lstrip("_").startswith(module):
         return error
-    told = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     return DataError(
-        f"data: {words} cannot be computed: {told}", hint="run this query alone to find the error"
+        f"data: {words} cannot be computed: {message}",
+        hint="run this query alone to find the error",
     )

@@ -19,6 +19,6 @@ def tails(prob: float) -> tuple[float, float]:
         If ``prob`` is not between 0 and 1.
     """
     if not isinstance(prob, float | np.floating) or not 0.0 < prob < 1.0:
-        told = repr(prob)[:80]
-        raise DataError(f"prob={told} must lie between 0 and 1", hint="write 0.9 for 90%")
+        text = repr(prob)[:80]
+        raise DataError(f"prob={text} must lie between 0 and 1", hint="write 0.9 for 90%")
     return (1.0 - prob) / 2.0, (1.0 + prob) / 2.0

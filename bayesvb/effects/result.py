@@ -237,11 +237,11 @@ def _without_data(
 def _labels(fit: AbstractFit, request: EffectRequest, plan: Plan) -> pd.DataFrame:
     """Columns that identify each effect: contrast slowest, then row, response and entry."""
     rows, groups, numbers = request.rows, request.groups, request.responses
-    told = rows.frame[list(rows.by)] if groups is None else groups.table
+    labelled = rows.frame[list(rows.by)] if groups is None else groups.table
     column, entries = request.estimand.entries(fit.core.n_components)
-    shape = (len(plan.contrasts), len(told), len(numbers), len(entries))
+    shape = (len(plan.contrasts), len(labelled), len(numbers), len(entries))
     at = [place.ravel() for place in np.indices(shape)]
-    table = told.iloc[at[1]]
+    table = labelled.iloc[at[1]]
     if rows.gridded or groups is not None:
         table = table.set_axis(pd.RangeIndex(len(table)))
     names = fit.model.design.response_names

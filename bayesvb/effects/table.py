@@ -111,8 +111,8 @@ class EffectsTable:
         elif len(table) > most:  # of many single rows a few are enough to see how they differ
             table = table.iloc[: most // 4 if self.of_rows else most]
         labels = [str(name) for name in table if name not in NUMBERS]
-        told = [name for name in labels if table[name].dtype.kind in "fM"]
-        table = table.assign(**{name: table[name].map(value_text) for name in told})
+        formatted = [name for name in labels if table[name].dtype.kind in "fM"]
+        table = table.assign(**{name: table[name].map(value_text) for name in formatted})
         return table.drop(columns="sd") if table["sd"].isna().all() else table
 
     def _number(self, value: float) -> str:

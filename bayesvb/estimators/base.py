@@ -245,8 +245,12 @@ class AbstractEstimator(AbstractPublicModel):
             seed=seed, began=time.perf_counter(), method=method, options=options,
             start=self._statistics(start, checkpoint), start_code=prelude(self, start))  # fmt: skip
         allowed = forks_in_children(allowed=n_jobs is not None)
-        with progress_told(progress, restarts) as told, checkpoint_read(checkpoint), allowed:
-            watch = None if told is None and seconds is None else StoppingProgress(told, seconds)
+        with progress_told(progress, restarts) as callback, checkpoint_read(checkpoint), allowed:
+            watch = (
+                None
+                if callback is None and seconds is None
+                else StoppingProgress(callback, seconds)
+            )
             workers = processors() if n_jobs is None else n_jobs
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 
@@ -324,7 +328,7 @@ class AbstractEstimator(AbstractPublicModel):
         later = passes_to_weigh(core, source.n_rows, streams.restarts, request)
         model = self._seen_by(engine, core)
         sizes = sample_sizes(model, engine, source, rough=request.rough)
-        told, share = request.progress, sizes[0] / sizes[-1]
+        progress, share = request.progress, sizes[0] / sizes[-1]
         outcome = search(
             model,
             source,
@@ -335,7 +339,7 @@ class AbstractEstimator(AbstractPublicModel):
             rough=request.rough,
             known=self.known_start,
             stats=request.start,
-            progress=FirstPasses(streams.restarts, share, told, later=later),
+            progress=FirstPasses(streams.restarts, share, progress, later=later),
         )
         return fitted(self.starting_near(None), outcome, source, request, streams)
 

@@ -274,8 +274,11 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def log_jacobian(self) -> float:
         """Log Jacobian of a row; zero for groups and intervals, whose experts apply it per row."""
-        by_row = isinstance(self.experts, AbstractIntervalExperts)
-        return 0.0 if self.grouping is not None or by_row else self.log_unit
+        return 0.0 if self.grouping is not None else self._log_unit_of(self.experts)
+
+    def _log_unit_of(self, experts: AnyExperts) -> float:
+        """Log of the unit of the response that the experts themselves do not apply."""
+        return 0.0 if isinstance(experts, AbstractIntervalExperts) else self.log_unit
 
     @property
     def experts(self) -> AnyExperts:
@@ -289,8 +292,7 @@ class DensityRegression(AbstractGatedMixture):
         """Experts of all rows of a group together."""
         from bayesvb.experts.grouped import GroupedExperts
 
-        by_row = isinstance(experts, AbstractIntervalExperts)
-        return GroupedExperts(experts, 0.0 if by_row else self.log_unit)
+        return GroupedExperts(experts, self._log_unit_of(experts))
 
     @property
     def response(self) -> Response:
@@ -484,8 +486,8 @@ class DensityRegression(AbstractGatedMixture):
         rows = self.rows(data)
         distribution = self.predictive_at(fit, rows, options.response)
         frame = self.design.frame if data is None else as_frame(data)
-        told = with_memberships(distribution, fit, frame, rows.complete, observed)
-        return self._predicted(told, rows, kind, options)
+        updated = with_memberships(distribution, fit, frame, rows.complete, observed)
+        return self._predicted(updated, rows, kind, options)
 
     def _predicted(
         self,

@@ -67,10 +67,10 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
     if isinstance(model, SummarisesRows):
         summarised = model.with_more_rows(source, 1.0, sign=-1.0)
         if summarised is not None:
-            told, rows = summarised
-            core = told.relabelled(told.core, fit.order)
+            summary, rows = summarised
+            core = summary.relabelled(summary.core, fit.order)
             ascent = Cavi().run(core, rows, fit.stats, budget, place)
-            return Run(told, core, fit.order, ascent, known_response(fit, core, ascent, rows))
+            return Run(summary, core, fit.order, ascent, known_response(fit, core, ascent, rows))
     step = source.map_reduce(partial(fit.core.e_step, fit.q))
     nobody = InMemorySource((no_row(source),))
     # What is no sum over rows, such as learned scales, is the same in both steps.

@@ -51,10 +51,10 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
         units = {"scales": replace(model.scales.with_numbers(scales), rows=total)}
     else:
         units = {"scaling": model.scaling.with_numbers(scales["variables"])}
-    told = with_fields(model, design=design, weights=weights, **units)
-    source = _standing(told, design, total, gapped="gapped" in state)
+    weighted = with_fields(model, design=design, weights=weights, **units)
+    source = _standing(weighted, design, total, gapped="gapped" in state)
     axes = {"axes": PrincipalAxes.of(source)} if hasattr(model, "axes") else {}
-    whole = with_fields(told, source=source, all_rows=PartlyKept(source, n_rows, total), **axes)
+    whole = with_fields(weighted, source=source, all_rows=PartlyKept(source, n_rows, total), **axes)
     return whole.in_given_scales(scales) if "axes" in scales else whole
 
 

@@ -129,8 +129,8 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> tuple[Run, _More]:
     if isinstance(model, SummarisesRows):
         summarised = model.with_more_rows(new.source, new.share)
         if summarised is not None:
-            told, rows = summarised
-            run = _best_run(fit, told, rows, budget, new.new_starts or NEW_STARTS)
+            summary, rows = summarised
+            run = _best_run(fit, summary, rows, budget, new.new_starts or NEW_STARTS)
             response = known_response(fit, run.core, run.ascent, rows)
             return replace(run, response=response), new
     starts = _default_starts(fit, new) if new.new_starts is None else new.new_starts or None
@@ -168,9 +168,9 @@ def _run_new_starts(
 def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
     """Run from the sums over earlier rows, over the new rows."""
     bound = fit.elbo + fit.model.log_jacobian * new.every.total_weight
-    beside = BesideKnownRows.of(streamed_core(fit), fit.stats, bound).forgetting(new.share)
-    ascent = _ascent(beside, new.source, fit, budget)
-    response = _response(fit, beside, new.source, ascent, new.every, new.share)
+    with_known = BesideKnownRows.of(streamed_core(fit), fit.stats, bound).forgetting(new.share)
+    ascent = _ascent(with_known, new.source, fit, budget)
+    response = _response(fit, with_known, new.source, ascent, new.every, new.share)
     return Run(fit.model, fit.core, fit.order, ascent, response)
 
 

@@ -114,8 +114,8 @@ def _heaped(
     for at in np.argsort(-counts, kind="stable")[:3]:
         if counts[at] < max(LIMITS.heap_rows, LIMITS.heap_share * n):
             return None
-        beside = [i for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(distinct)]
-        if counts[at] < LIMITS.heap_ratio * counts[beside].mean():
+        neighbours = [i for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(distinct)]
+        if counts[at] < LIMITS.heap_ratio * counts[neighbours].mean():
             continue
         words = f"is exactly {distinct[at]:g} in {counts[at]} of {n} rows"
         if at in (0, len(distinct) - 1):

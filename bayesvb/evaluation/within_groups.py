@@ -42,8 +42,8 @@ class WithinGroups:
         for values in rows.values:
             rest = groups.rest(groups.rest(values))
             length, before = (groups._lengths(one) for one in (rest, values))
-            told = length > DEPENDENT * before
-            scale = np.where(told, 1.0 / np.where(told, length, 1.0), 0.0)
+            informative = length > DEPENDENT * before
+            scale = np.where(informative, 1.0 / np.where(informative, length, 1.0), 0.0)
             extended = np.vstack([groups.rows.values, rest * scale[rows.place]])
             groups = cls(GroupRows(rows.place, extended), groups.n_groups)
         return groups

@@ -50,9 +50,9 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
     reasons = {name: _reason(frame[name], name) for name in columns if name not in named}
     left = {name: why for name, why in reasons.items() if why}
     if left:
-        told = ", ".join(f"`{name}` ({why})" if name else why for name, why in left.items())
+        names = ", ".join(f"`{name}` ({why})" if name else why for name, why in left.items())
         warn(
-            f"`.` omits {told}; a column that is named in the formula is kept",
+            f"`.` omits {names}; a column that is named in the formula is kept",
             DesignWarning,
         )
     return [name for name in columns if name not in left]

@@ -103,8 +103,8 @@ def _smaller(state: _State, budget: Budget, place: EngineStreams) -> _State | No
     best = None
     for model, sums, known in _candidates(state):
         start = model.core.with_first_scales(sums)
-        beside = BesideKnownRows(model.core, start, known)
-        ascent = Cavi().run(beside, nobody, start, budget, place)
+        with_known = BesideKnownRows(model.core, start, known)
+        ascent = Cavi().run(with_known, nobody, start, budget, place)
         if ascent.bound >= bound:
             best, bound = (model, ascent), ascent.bound
     if best is None:

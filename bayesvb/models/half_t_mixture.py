@@ -196,8 +196,8 @@ class HalfTMixture(ScaledMixture):
         for columns, matrix in self.correlation_matrices(draws):
             design_columns, sd = design[columns], np.sqrt(variance[:, columns[:, 0]])
             products = np.einsum("agr,bgr->abr", design_columns, design_columns)
-            beside = matrix - np.eye(len(columns))
-            total = total + np.einsum("dab,da,db,abr->dr", beside, sd, sd, products)
+            excess = matrix - np.eye(len(columns))
+            total = total + np.einsum("dab,da,db,abr->dr", excess, sd, sd, products)
         return np.asarray(total)
 
     def log_prior(self, draws: Draws) -> DrawVector:

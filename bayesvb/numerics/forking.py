@@ -118,7 +118,7 @@ def forked_process(
     Of the ``others`` that were made before it closes the pipes, or nobody would see their ends.
     """
     asked, questions = os.pipe()
-    answers, told = os.pipe()
+    answers, writer = os.pipe()
     parent = os.getpid()
     with uninterrupted(), single_threaded_blas(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
@@ -129,12 +129,12 @@ def forked_process(
                 end_with_parent(parent)
                 for pipe in (questions, answers, *_pipes(others)):
                     os.close(pipe)
-                serve(asked, told)
+                serve(asked, writer)
                 code = 0
             finally:
                 os._exit(code)
     os.close(asked)
-    os.close(told)
+    os.close(writer)
     return ForkedProcess(pid, questions, answers)
 
 

@@ -182,8 +182,8 @@ def weights(
     mark = marks.barred_points if one.discrete else marks.banded_curve
     x = np.arange(len(values), dtype=float) if one.discrete else np.array(values, dtype=float)
     for place, k in enumerate(shown):
-        beside = marks.dodged(place, len(shown)) if one.discrete else 0.0
-        mark(axes, x + beside, list(lines[:, :, k]), k, colour=palette.colour(k), label=str(k + 1))
+        shift = marks.dodged(place, len(shown)) if one.discrete else 0.0
+        mark(axes, x + shift, list(lines[:, :, k]), k, colour=palette.colour(k), label=str(k + 1))
     if one.discrete:
         marks.level_ticks(axes, [value_text(value) for value in values])
         marks.legend(axes, palette, "component")

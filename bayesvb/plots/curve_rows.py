@@ -114,8 +114,8 @@ def _averages(
         frame[name] = column_like(frame[name], [value] * len(frame))
     chosen = rows.chosen
     which = f"all {len(chosen.at)}" if chosen.whole else f"{len(chosen.at)} of {chosen.n_all}"
-    told = [_words(given)] if given else []
-    words = ", ".join([*told, f"averages over {which} rows as observed"])
+    held = [_words(given)] if given else []
+    words = ", ".join([*held, f"averages over {which} rows as observed"])
     return CurveRows(frame, words, len(chosen.at), rows.shares)
 
 

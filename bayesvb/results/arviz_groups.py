@@ -185,6 +185,6 @@ def _sampler(fit: AbstractFit) -> dict[str, object]:
     """Sampler of the exact posterior, with its diagnostics, where it made the draws."""
     if fit.sampler is None:
         return {}
-    told = fit.sampler.description()
-    return {f"sampler_{name}": value for name, value in told.items()
+    description = fit.sampler.description()
+    return {f"sampler_{name}": value for name, value in description.items()
             if value is not None and name != "interrupted"}  # fmt: skip

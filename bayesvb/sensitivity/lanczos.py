@@ -142,8 +142,8 @@ class _Space:
         ``F'`` is self-adjoint, so products with earlier answers, which are not kept, are these.
         """
         *before, latest = [metric @ answers.T for metric in self.metric]
-        beside = np.concatenate([np.empty((0, len(answers))), *before])
-        self.sweep = np.block([[self.sweep, beside], [beside.T, 0.5 * (latest + latest.T)]])
+        earlier = np.concatenate([np.empty((0, len(answers))), *before])
+        self.sweep = np.block([[self.sweep, earlier], [earlier.T, 0.5 * (latest + latest.T)]])
 
     def inverse_columns(self) -> Float[np.ndarray, "all tilts"]:
         """Columns of the inverse of ``I - F'`` on the space that belong to the perturbations.

@@ -220,7 +220,7 @@ def _along_single(
     known: RowDerivatives,
     shared: Float[np.ndarray, "shared entries"],
 ) -> Float[np.ndarray, "single entries"]:
-    """Changes of the expectations along single entries."""
+    """Changes of expectations along single entries, shared or of factors without shared ones."""
     place = {int(entry): row for entry, row in zip(known.shared, shared, strict=True)}
     alone = units(single, known.n_entries)
     moved, changes = changes_along(model, stats, alone), np.zeros_like(alone)
@@ -230,5 +230,4 @@ def _along_single(
             continue
         factor = _factor_of(np.array([entry]), known)
         changes[number, factor] = moved[number, factor]
-        changes[number, known.shared] = shared[:, entry]
     return changes

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
+from bayesvb.gates import tilted_bound as module
 from bayesvb.gates.tilted_bound import tilted_bound
 
 
@@ -150,3 +151,12 @@ def test_the_arguments_are_left_as_they_were():
     kept = logit.copy(), variance.copy()
     tilted_bound(logit, variance)
     assert_array_equal(kept, (logit, variance))
+
+
+def test_steps_for_large_variances_settle(monkeypatch):
+    """The slower method is for rows whose variances differ by orders of magnitude."""
+    rng = np.random.default_rng(3)
+    logit = 2.0 * rng.normal(size=(4, 400))
+    variance = np.exp(rng.uniform(np.log(5.0), np.log(50.0), size=(4, 400)))
+    monkeypatch.setattr(module, "_by_omega", pytest.fail)
+    tilted_bound(logit, variance)

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize_scalar
-from scipy.special import polygamma
+from scipy.special import digamma, polygamma
 
+from bayesvb.experts import degrees_of_freedom
 from bayesvb.experts.degrees_of_freedom import (
     DOF_RANGE,
     PRIOR_RATE,
@@ -63,3 +64,18 @@ def test_sums_of_no_rows_are_refused(total, tail):
 def test_a_gamma_shape_is_that_of_its_log_variance():
     variance = 10.0 ** np.linspace(-6.0, 6.0, 25)
     assert_allclose(polygamma(1, gamma_shape(variance)), variance, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dof", [1.0, 3.0, 10.0])
+def test_newton_steps_are_few(dof, monkeypatch):
+    """A step that is a tenth too short takes twice as many."""
+    calls, slope = [], degrees_of_freedom._slope
+
+    def counted(*given):
+        calls.append(given)
+        return slope(*given)
+
+    monkeypatch.setattr(degrees_of_freedom, "_slope", counted)
+    total = np.array([50.0])
+    learned_dof(total, total * (digamma(0.5 * dof) - np.log(0.5 * dof) - 1.0))
+    assert len(calls) <= 10

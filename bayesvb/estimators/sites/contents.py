@@ -72,12 +72,12 @@ def check_contents(round_: str, own: Arrays, known: Arrays, levels: Mapping[str,
     if own:
         _check_names({*NEEDED[round_], *AT_A_SITE.get(round_, ())}, own, {round_})
     merged = not own and round_ != "finished"
-    told = set(ROUNDS[: ROUNDS.index(round_) + merged])
+    expected = set(ROUNDS[: ROUNDS.index(round_) + merged])
     if round_ == "sums":
-        told.add("sums")
+        expected.add("sums")
     begun = "passes" in known or (merged and round_ == "sums")
-    needed = {name for one in told for name in NEEDED[one] if one != "sums" or begun}
-    _check_names(needed | ({"passes"} if begun else set()), known, told)
+    needed = {name for one in expected for name in NEEDED[one] if one != "sums" or begun}
+    _check_names(needed | ({"passes"} if begun else set()), known, expected)
     for arrays, every in ((known, known), (own, {**known, **own})):
         for name, values in arrays.items():
             _check_array(name, values, every, len(levels))
