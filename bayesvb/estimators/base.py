@@ -245,12 +245,8 @@ class AbstractEstimator(AbstractPublicModel):
             seed=seed, began=time.perf_counter(), method=method, options=options,
             start=self._statistics(start, checkpoint), start_code=prelude(self, start))  # fmt: skip
         allowed = forks_in_children(allowed=n_jobs is not None)
-        with progress_told(progress, restarts) as callback, checkpoint_read(checkpoint), allowed:
-            watch = (
-                None
-                if callback is None and seconds is None
-                else StoppingProgress(callback, seconds)
-            )
+        with progress_told(progress, restarts) as line, checkpoint_read(checkpoint), allowed:
+            watch = None if line is None and seconds is None else StoppingProgress(line, seconds)
             workers = processors() if n_jobs is None else n_jobs
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 

@@ -442,10 +442,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
 
     def draws(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[
-        Float[np.ndarray, "draws experts 1 terms"],
-        Float[np.ndarray, "draws experts 1"],
-    ]:
+    ) -> tuple[Float[np.ndarray, "draws experts 1 terms"], Float[np.ndarray, "draws experts 1"]]:
         """Independent draws of the coefficients and of the noise precisions."""
         precision = rng.gamma(self.shape[:, None], size=(n, *self.rate.shape)) / self.rate
         precision = np.maximum(precision, np.finfo(float).tiny)
