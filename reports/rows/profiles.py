@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.parts import MEAN
 from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import Covariate as Covariate
 from bayesvb.effects.covariates import covariate as known_covariate
@@ -123,7 +124,7 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
     values = one.grid(GRID) if values is None else values
     held = {other: held_value(design, other, centre="median") for other in names if other != name}
     rows = crossed(design.frame, {name: values}, held)[list(names)]
-    return Profile(one, values, rows, _fixed(design, held))
+    return Profile(one, values, rows, _fixed(design, held) + _interactions(design, name, held))
 
 
 def _averages(
@@ -153,6 +154,16 @@ def _fixed(design: Design, held: Mapping[str, object]) -> str:
     more = f" and {len(held) - len(named)} more" if len(held) > len(named) else ""
     any_group = "; a new group varies as groups do" if UNSEEN in held.values() else ""
     return f"at {', '.join(named)}{more} (medians, or the most frequent value{any_group})"
+
+
+def _interactions(design: Design, name: str, held: Mapping[str, object]) -> str:
+    """Words for fixed covariates on which the effect of this one depends, by a product."""
+    products = [block.name.split(":") for block in design.term_blocks.get(MEAN, ())]
+    factors = [set(names) for names in products if name in names]
+    others = [called(design, other) for other in held if any(other in names for names in factors)]
+    if not others:
+        return ""
+    return f"; the effect of {called(design, name)} depends on {', '.join(others[:NAMED])}"
 
 
 def _value(value: object) -> str:

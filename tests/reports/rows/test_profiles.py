@@ -120,3 +120,14 @@ def test_exposures_are_not_compared_unless_there_is_nothing_else(terms, names):
     formula = parse_formula(f"y ~ {terms}", offset=True)
     design = build_design(formula, data.assign(y=data["x"]), warn=False)
     assert compared(design) == names
+
+
+def test_a_picture_says_on_what_an_effect_depends():
+    data = bvb.datasets.load("cps1985")
+    plain, product = (
+        bvb.DensityRegression(f"wage ~ education {sign} gender + age", data, n_components=1)
+        for sign in "+*"
+    )
+    fixed = [profile(model.fit(seed=1, draws=50), "education").fixed for model in (plain, product)]
+    assert "depends" not in fixed[0]
+    assert fixed[1].endswith("; the effect of education depends on gender")
