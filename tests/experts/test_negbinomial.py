@@ -126,3 +126,10 @@ def test_curves_and_group_effects_are_recovered(rng):
     fit = model_of(data, "y ~ s(x) + (1 | g)").fit(seed=1, draws=500)
     assert np.sqrt(np.mean(np.log(fit.predict(data) / truth) ** 2)) < 0.12  # 0.09 by 24 terms
     assert fit.check().attrs["verdict"] == "ok"
+
+
+def test_the_first_predictor_is_the_log_of_a_positive_count():
+    core = model_of(table(20, 3)).core
+    block = model_of(table(20, 3)).source.take(np.arange(20))
+    expected = np.log(block.response[0] + 0.5)
+    assert_allclose(core.experts.first_predictor(block), expected, rtol=1e-12)

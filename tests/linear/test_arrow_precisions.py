@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.precisions import DensePrecision
+from bayesvb.linear.structure import LIMITS
 
 SAME = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -181,3 +182,11 @@ def test_changes_of_moments_are_those_of_the_dense_matrix(problem):
     squares = dense.packed_squares(expected)
     summed = np.add.reduceat(squares, np.cumsum([0, *sizes[:-1]]), axis=-1)
     assert_allclose(arrow.packed_squares(found), summed, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_draws_hold_effects_up_to_the_limit_and_one_group_for_all_others(more):
+    n_groups = LIMITS.groups + more
+    blocks = np.ones((1, 1, n_groups))
+    arrow = ArrowPrecision(np.eye(1), np.zeros((1, 1, n_groups)), blocks, False)
+    assert arrow.completed().is_complete == (more == 1)

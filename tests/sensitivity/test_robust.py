@@ -61,7 +61,7 @@ def test_draws_are_multivariate_t(n_clusters):
     assert_allclose(np.quantile(draws, [0.05, 0.5, 0.95], axis=0),
                     np.quantile(compared, [0.05, 0.5, 0.95], axis=0), atol=0.05)  # fmt: skip
     near = (draws**2).sum(axis=1) < 9.0
-    assert_allclose(log_q[near], law.logpdf(draws[near]), atol=0.1)
+    assert_allclose(log_q[near], law.logpdf(draws[near]), atol=0.02)
 
 
 def test_with_many_clusters_they_are_normal_and_the_density_exact():
