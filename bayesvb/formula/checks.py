@@ -273,7 +273,7 @@ def _are_combinations(names: Sequence[str]) -> bool:
     return all(name.count("[") > 1 and ":" in name for name in names)
 
 
-def warn_of_ids(role: ColumnRole, levels: pd.Index, n_rows: int, *, own_noise: bool) -> None:
+def warn_of_ids(role: ColumnRole, levels: pd.Index, n_rows: int, *, knows_noise: bool) -> None:
     """Warn of groups of one row each, and of other levels that hardly repeat.
 
     Parameters
@@ -283,11 +283,11 @@ def warn_of_ids(role: ColumnRole, levels: pd.Index, n_rows: int, *, own_noise: b
     levels : pandas.Index
         Its levels.
     n_rows : int
-    own_noise : bool
-        Whether rows have noise of an estimated size; successes may vary more than binomial ones.
+    knows_noise : bool
+        Whether the noise is not estimated from the rows alone: it is binomial, or has an offset.
     """
     column, n_levels, groups = role.column, len(levels), role.role == "groups"
-    if groups and own_noise and n_levels == n_rows:
+    if groups and not knows_noise and n_levels == n_rows:
         _warn(
             f"`{column}` has {n_levels} groups in {n_rows} rows: with one row per group, effects "
             "are confounded with noise; remove their term"

@@ -546,8 +546,8 @@ def build_design(
     own_names = {part: encoder.blank_names(response=True)[part] for part in apart}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
-    for role, found in encoder.levels.items() if warn else ():
-        warn_of_ids(role, found, len(rows), own_noise=TRIALS not in apart)
+    for role, levels in encoder.levels.items() if warn else ():
+        warn_of_ids(role, levels, len(rows), knows_noise=TRIALS in apart or formula.knows_noise)
     classes, target = bound.classes, made.get(RESPONSE)
     return Design(
         formula=formula,

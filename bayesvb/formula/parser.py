@@ -62,6 +62,11 @@ class Formula:
             name: part.text for name, part in self.read.items() if name not in (RESPONSE, OFFSET)
         }
 
+    @property
+    def knows_noise(self) -> bool:
+        """Whether the noise has a known factor, ``sigma(offset(z))``."""
+        return any(part.offset is not None for part in self.read.values())
+
     def place(self, name: str, *, after: int = 0) -> tuple[int, int] | None:
         """First and last position of a name in the text."""
         search = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)

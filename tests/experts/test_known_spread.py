@@ -145,6 +145,26 @@ def test_groups_with_known_errors_are_a_meta_analysis():
     assert_allclose(sds.loc["residual", "estimate"], np.sqrt((se**2).mean()), rtol=0.03)
 
 
+def test_a_meta_analysis_of_one_row_per_study_agrees_with_metafor():
+    """BCG vaccine (Colditz et al. 1994): log risk ratios, ``rma(yi, vi)`` of R's metafor."""
+    y = [-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.0120, -0.4694,
+         -1.3713, -0.3394, 0.4459, -0.0173]  # fmt: skip
+    variance = [0.3256, 0.1946, 0.4154, 0.0200, 0.0512, 0.0069, 0.2230, 0.0040, 0.0564,
+                0.0730, 0.0124, 0.5325, 0.0714]  # fmt: skip
+    data = pd.DataFrame({"y": y, "se": np.sqrt(variance), "study": list("abcdefghijklm")})
+    fit = fit_of(
+        data,
+        "y ~ 1 + (1 | study) | sigma(offset(log(se)))",
+        draws=4000,
+        priors=bvb.Priors(noise_shape=1e6, noise_rate=1e6, standardize=False),
+    )
+    mean = fit.summary().loc["mean"].iloc[0]
+    assert_allclose(mean[["mean", "sd"]], [-0.7145, 0.1798], atol=0.02)
+    assert_allclose(of_sigma(fit)["Intercept"], 0.0, atol=1e-3)
+    between = fit.variance_components().loc["sd"].droplevel("at").loc["(1 | study)"]
+    assert abs(between["estimate"] - 0.3132**0.5) < 0.05
+
+
 def test_other_parts_and_forms_are_refused(data):
     for text in ("y ~ x | sigma(z:offset(se))", "y ~ x | sigma(z - offset(se))"):
         with pytest.raises(FormulaError):
