@@ -76,7 +76,8 @@ class Effects(EffectsTable):
 
         The interval of each is centre plus or minus ``c`` times spread; ``c`` is the ``prob``
         quantile, over the posterior draws, of the largest standardised deviation of any effect.
-        Ratios are taken on the log scale.
+        Ratios are taken on the log scale. Of effects with heavy tails, and of those without a
+        mean, ranks are compared, and the interval has quantiles as ends.
 
         Examples
         --------

@@ -48,7 +48,8 @@ class EffectsTable:
         that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
         standard deviation and equal-tailed interval of the draws; the median instead of the mean
         and no standard deviation (NaN, not printed) if a transformed response has neither; median
-        and 1.48 times the median absolute deviation (MAD) for ``robust`` rows.
+        and 1.48 times the median absolute deviation (MAD) for ``robust`` rows. NaN, and in the
+        draws too, where the data have no rows with these levels and the prior leaves heavy tails.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.
