@@ -246,7 +246,8 @@ def rows_without_data(design: Design, frame: pd.DataFrame) -> Bool[np.ndarray, "
     for part, matrix in design.covariate_matrices.items():
         size = np.abs(matrix).max(axis=0, initial=0.0)
         scale = np.where(size > 0.0, size, 1.0)
-        _, values, basis = np.linalg.svd(matrix / scale, full_matrices=True)
+        triangle = np.linalg.qr(matrix / scale, mode="r")  # as few rows as the matrix has columns
+        _, values, basis = np.linalg.svd(triangle, full_matrices=True)
         rank = int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
         row = new[part] / scale
         outside = np.linalg.norm(row @ basis[rank:].T, axis=1)
