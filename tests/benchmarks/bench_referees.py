@@ -16,6 +16,11 @@ standard deviations. Writes docs/benchmarks/referees.csv.
 
 compares two components of these families in another data set of 400 rows, and adds the rows.
 
+    python tests/benchmarks/bench_referees.py repeated
+
+compares two negative binomial components in two data sets with five runs of NUTS (two chains of
+2,000 draws) and with another seed of the fit, and writes docs/benchmarks/referees_repeated.csv.
+
     python tests/benchmarks/bench_referees.py zero
 
 compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component and of two (of
@@ -209,6 +214,22 @@ def two_components(n, seed, families=tuple(INTERCEPTS)):
         yield {**case, "seed": seed}
 
 
+def repeated(seeds=(1, 2), runs=range(1, 6)):
+    """Standard deviations of one fit compared with runs that differ in their seed only."""
+    for seed in seeds:
+        data, _ = rows_of_two("negbinomial", 400, 3.0, seed)
+        options = {"n_components": 2, "priors": bvb.Priors(scales="fixed")}
+        model = bvb.DensityRegression("y ~ x | 1", data, family="negbinomial", **options)
+        first, second = (model.fit(seed=s, n_jobs=1, draws=4000) for s in (1, 2))
+        others = {"fit, seed 2": second}
+        others |= {
+            f"NUTS, seed {run}": model.fit("nuts", seed=run, n_jobs=1, draws=4000, chains=2)
+            for run in runs
+        }
+        for name, other in others.items():
+            yield {"seed": seed, "compared with": name, **compare(ordered(first), ordered(other))}
+
+
 def zeros_of_two(family, n, seed):
     """Two components beside structural zeros."""
     data, _ = rows_of_two(family, n, 3.0, seed)
@@ -250,6 +271,10 @@ def ordered(fit):
 
 
 def main():
+    if "repeated" in sys.argv:
+        warnings.simplefilter("ignore")
+        keep(pd.DataFrame(list(repeated())), "referees_repeated")
+        return
     if "zero" in sys.argv:
         warnings.simplefilter("ignore")
         keep(pd.DataFrame(list(with_zeros(600, 1))), "referees_zero")
