@@ -1,5 +1,7 @@
 """Gates whose draws hold effects of groups are gates with a column for each effect."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,8 +13,10 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import slopes_in_means
+from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.models.drawn_effects import GATE_EFFECT_KEY, EffectLaws, with_gate_keys
+from bayesvb.variational.linear_predictors import logit_moments
 
 GROUPS, ROWS = 5, 40
 
@@ -113,3 +117,31 @@ def test_derivatives_in_the_means_of_logits_are_differences(rng):
         for b in range(n):
             corners = [i * j * bound((a, i), (b, j)) for i in (1, -1) for j in (1, -1)]
             assert_allclose(second[:, a, b], sum(corners) / (4.0 * step**2), atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [None, (2, 0, 1)])
+def test_slopes_of_sticks_are_derivatives_in_both_moments(pair, order):
+    """Of the expected log weights in ``-E u^2 / 2`` and ``E u``; bends in the first of these."""
+    _, (gate, block) = pair[0]
+    if not isinstance(gate, StickBreakingGate):
+        return
+    gate, share = replace(gate, order=order), pair[1]
+    *_, posterior = posteriors(pair)
+    design, step = gate.design(block), 1e-5
+    logit, variance = logit_moments(posterior, design)
+    square = variance + logit**2
+    slopes, bends = gate.logit_slopes(posterior, block, share)
+
+    def at(half, mean):
+        """Log weights where these are the changes of the moments of one stick."""
+        centre = logit + mean
+        local = gate.rows_of(centre, square - 2.0 * half - centre**2, design)
+        return local.expected_log_density
+
+    for stick, unit in enumerate(step * np.eye(len(logit))[:, :, None]):
+        up, down = at(unit, 0.0), at(-unit, 0.0)
+        assert_allclose(slopes[:, stick], (up - down) / (2.0 * step), atol=1e-6)
+        curvature = ((up - 2.0 * at(0.0, 0.0) + down) * share).sum(axis=0) / step**2
+        assert_allclose(bends[stick, stick], curvature, atol=2e-4)
+        linear = (at(0.0, unit) - at(0.0, -unit)) / (2.0 * step)
+        assert_allclose(slopes[:, len(logit) + stick], linear, atol=1e-6)
