@@ -75,10 +75,11 @@ def choose_components(
     fits = fits_in_order(models, fit_one, {1: first}, enough=_no_gain)
     if max(fits) < most and not _no_gain(fits):
         warn_of_interruption(fits)
-    results, doubts = criteria(fits, "loo", refits=_is_close(fits))
+    close = _close_fits(fits)
+    results, doubts = criteria(close or fits, "loo", refits=bool(close))
     warn_of_doubts(doubts)
-    chosen = ranked(results, hopeful(fits, "loo"))["chosen"]
-    return fits[sorted(fits)[int(chosen.to_numpy().argmax())]]
+    chosen = ranked(results, hopeful(close or fits, "loo"))["chosen"]
+    return fits[int(chosen.index[chosen][0])]
 
 
 def fits_in_order(
@@ -113,9 +114,14 @@ def _no_gain(fits: Mapping[int, Fit]) -> bool:
     """Whether the two largest fits do not have a larger elpd than the best of the others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the doubts report it
-        gain = _gain_of_last([elpd(fit, refits=False).elpd for fit in fits.values()])
+        rough = [(k, elpd(fit, refits=False)) for k, fit in fits.items()]
+        gain = _gain_of_last([one.elpd for _, one in rough])
         if abs(gain - LIMITS.equal_elpd) < REFITS_CHANGE:
-            gain = _gain_of_last([elpd(fit).elpd for fit in fits.values()])
+            last, others = (
+                max(elpd(fits[k]).elpd for k in _rivals(dict(some)))
+                for some in (rough[-2:], rough[:-2])
+            )
+            gain = last - others
     return gain <= LIMITS.equal_elpd
 
 
@@ -124,13 +130,25 @@ def _gain_of_last(densities: Sequence[float]) -> float:
     return max(densities[-2:]) - max(densities[:-2]) if len(densities) > 2 else math.inf
 
 
-def _is_close(fits: Mapping[int, Fit]) -> bool:
-    """Whether differences of elpd with refits, half a standard error off, may change the choice."""
+def _rivals(results: Mapping[int, Elpd]) -> list[int]:
+    """Numbers whose elpd may be the largest of these with refits."""
+    table = ranked(results)
+    return list(table.index[-table["elpd_diff"] < margin_of_refits(table["dse"])])
+
+
+def _close_fits(fits: Mapping[int, Fit]) -> dict[int, Fit]:
+    """Fits that may be chosen, or the best, with refits; none if these cannot change the choice.
+
+    Of differences of elpd that change by half a standard error.
+    """
     results, _ = criteria(fits, "loo", refits=False)
     table = ranked(results, hopeful(fits, "loo"))
     limit = (LIMITS.standard_errors * table["dse"]).clip(lower=LIMITS.equal_elpd)
-    close = (-table["elpd_diff"] - limit).abs() < margin_of_refits(table["dse"])
-    return bool(close[~table["best"] & (table.index <= table.index[table["chosen"]][0])].any())
+    beyond, margin = -table["elpd_diff"] - limit, margin_of_refits(table["dse"])
+    smaller = ~table["best"] & (table.index <= table.index[table["chosen"]][0])
+    if not (beyond.abs() < margin)[smaller].any():
+        return {}
+    return {k: fits[k] for k in table.index[beyond < margin]}
 
 
 def margin_of_refits(dse: pd.Series) -> pd.Series:

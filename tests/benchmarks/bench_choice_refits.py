@@ -30,7 +30,7 @@ from tables import keep
 import bayesvb as bvb
 from bayesvb.data.parts import MEAN
 from bayesvb.datasets import load
-from bayesvb.estimators.component_choice import _gain_of_last, _is_close, _no_gain
+from bayesvb.estimators.component_choice import _close_fits, _gain_of_last, _no_gain
 from bayesvb.results.comparison import ranked
 from bayesvb.results.criteria import elpd
 from bayesvb.results.limits import LIMITS
@@ -81,7 +81,9 @@ def measure(name: str) -> dict[str, object]:
         whole[k] = elpd(fits[k])
         seconds += between - began, time.process_time() - between
     tried = _prefix(fits, next((k for k in fits if _no_gain(_prefix(fits, k))), MOST))
-    ways = {"none": first, "all": whole, "rule": whole if _is_close(tried) else first}
+    close = _close_fits(tried)
+    ways = {"none": _until_end(first, first), "all": _until_end(whole, whole)}
+    ways["rule"] = {k: whole[k] for k in close} if close else _prefix(first, max(tried))
     choices = {way: _chosen(results) for way, results in ways.items()}
     scores = {k: fits[k].log_density(test).mean() for k in set(choices.values())}
     return {
@@ -89,7 +91,7 @@ def measure(name: str) -> dict[str, object]:
         "rows": len(train),
         "terms": len(fits[1].model.source.whole().designs[MEAN]),
         "tried": len(fits),
-        "rule refits": _is_close(tried),
+        "rule refits": bool(close),
         **{f"chosen, {way}": choice for way, choice in choices.items()},
         "elpd change": max(abs(first[k].elpd - whole[k].elpd) for k in fits),
         "held out, rule less all": scores[choices["rule"]] - scores[choices["all"]],
@@ -115,7 +117,7 @@ def _prefix(values: Mapping[int, Any], last: int) -> dict[int, Any]:
 
 def _chosen(results: Mapping[int, Any]) -> int:
     """The number chosen by these results."""
-    chosen = ranked(_until_end(results, results))["chosen"]
+    chosen = ranked(results)["chosen"]
     return int(chosen.index[chosen][0])
 
 

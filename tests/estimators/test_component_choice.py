@@ -8,6 +8,7 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import component_choice
 from bayesvb.estimators.identification import MOST_COMPONENTS, most_tried
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results import leave_one_out
 
 FAITHFUL = bvb.datasets.load("faithful")
@@ -109,5 +110,21 @@ def test_slow_refits_are_made_where_they_may_change_the_choice(monkeypatch):
     y = x + 3.0 * np.sign(rng.normal(size=120)) + 0.5 * rng.normal(size=120)
     model = bvb.DensityRegression("y ~ x", {"x": x, "y": y}, n_components=None)
     assert model.fit(seed=1, restarts=1).model.n_components == 2 and max(limits) == 0.0
-    monkeypatch.setattr(component_choice, "_is_close", lambda fits: True)
+    monkeypatch.setattr(component_choice, "_close_fits", dict)
     assert model.fit(seed=1, restarts=1).model.n_components == 2 and max(limits) > 0.0
+
+
+def test_only_numbers_that_may_be_chosen_are_refitted(monkeypatch):
+    """Of numbers far below the best, refits change nothing."""
+    rng = np.random.default_rng(1)
+    best = rng.normal(size=400)
+    pointwise = {1: best - 1.0 + 0.1 * rng.normal(size=400), 3: best, 4: best - 0.01}
+    pointwise[2] = best - 0.02 + 0.2 * rng.normal(size=400)  # two standard errors
+    results = {k: Elpd(kind="loo", pointwise=pointwise[k], p=1.0) for k in (1, 2, 3, 4)}
+    monkeypatch.setattr(component_choice, "criteria", lambda fits, *_, **__: (results, {}))
+    monkeypatch.setattr(component_choice, "hopeful", lambda *_: [])
+    assert list(component_choice._close_fits(dict.fromkeys(results))) == [2, 3, 4]
+    assert component_choice._rivals(results) == [3]
+    pointwise = {k: one for k, one in results.items() if k != 2}
+    monkeypatch.setattr(component_choice, "criteria", lambda fits, *_, **__: (pointwise, {}))
+    assert component_choice._close_fits(dict.fromkeys(pointwise)) == {}
