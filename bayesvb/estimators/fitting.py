@@ -70,7 +70,8 @@ def fitted(
     interrupted = search.interrupted or any(ascent.interrupted for ascent in ascents)
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
     warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
-    table = members[-1].fit.restarts.assign(**columns)
+    table = members[-1].fit.restarts
+    table = table.assign(**columns) if columns else table
     asked = "linear-response" if interrupted or len(members) > 1 else request.covariance
     finished = [replace(member, fit=_finished(member.fit, table, asked)) for member in members]
     if len(finished) == 1:
@@ -246,7 +247,8 @@ def _responding(
 
 def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> AbstractFit:
     """The fit with the table of all restarts, and draws as requested."""
-    fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
+    if table is not fit.restarts:
+        fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
     if fit.is_sampled:
         return fit
     if covariance == "exact":

@@ -142,7 +142,7 @@ class AbstractGatedMixture(AbstractMixture):
         self, core: AnyModel, stats: SufficientStats
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components sorted by share, the largest first; as they are of a completed table."""
-        if self.completed:
+        if self.completed or self.size == 1:
             return core, cast(Any, stats), tuple(range(self.size))
         mixture = cast(Mixture, core)
         sizes = expected_shares(
