@@ -22,6 +22,7 @@ class ParameterSpace:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from bayesvb.variational.supports import Positive, Real
     >>> space = ParameterSpace({"mean": Real((2,)), "precision": Positive(())})
     >>> draws, log_volume = space.draws(np.array([[1.0, 2.0, 0.0]]))
