@@ -134,7 +134,9 @@ class GroupedResponse(AbstractSharedResponse):
         for at, one in zip(self.entries, self.experts.border_covariance(), strict=True):
             experts[np.ix_(at, at)] = one
         precisions = np.diag(0.25 * self.scales.shape / self.scales.rate**2)
-        return np.asarray(block_diag(experts, self._gate_law.statistics_covariance(), precisions))
+        law = self._gate_law  # None of a gate without parameters
+        gate = np.empty((0, 0)) if law is None else law.statistics_covariance()
+        return np.asarray(block_diag(experts, gate, precisions))
 
     @property
     def _gate_law(self) -> Any:
