@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.interactive.history import Record
 from bayesvb.interactive.messages import (
     Control,
@@ -86,8 +88,9 @@ def test_values_of_a_row_stay_while_their_controls_are_the_same():
 
 
 def test_a_report_is_previewed_before_its_files_are_written():
+    elpd = Elpd(kind="loo", pointwise=np.zeros(3000), p=1.0)
     record = Record(
-        request=FULL.request, key="k", response="y", elpd=None, verdict="ok", path=FULL.path
+        request=FULL.request, key="k", response="y", elpd=elpd, verdict="ok", path=FULL.path
     )
     state = STATE.heard(FULL, record).reported(Preview(path=FULL.path, html="<p>"))
     assert state.preview.html == "<p>" and not state.reports
