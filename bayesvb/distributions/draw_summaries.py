@@ -69,9 +69,8 @@ def summarised(
     """
     low, high = tails(prob)
     mean, varies = draws.mean(axis=0), np.ptp(draws, axis=0) > 0.0
-    sd = np.where(
-        varies | np.isnan(mean), draws.std(axis=0, ddof=1), 0.0
-    )  # and not rounding, of what is known
+    # Of equal draws the standard deviation would be rounding.
+    sd = np.where(varies | np.isnan(mean), draws.std(axis=0, ddof=1), 0.0)
     if dof is None:
         lower, upper = np.quantile(draws, [low, high], axis=0)
         positive = (draws > 0.0).mean(axis=0)

@@ -232,24 +232,27 @@ class Groups:
         return present, share
 
 
-def rows_without_data(design: Design, frame: pd.DataFrame) -> Bool[np.ndarray, " rows"]:
-    """Whether the rows of the fit determine no prediction at a row: only the prior does.
+def rows_without_data(
+    design: Design, frames: Sequence[pd.DataFrame]
+) -> list[Bool[np.ndarray, " rows"]]:
+    """Whether, at rows of each table, only the prior determines predictions, not the fitted rows.
 
     That is where a row of the design matrix is not in the space that the rows of the fit span, as
     for a combination of interacting levels that no row has (``nonest`` of emmeans). Of rows that
     are not all in memory this is not known, and False.
     """
-    lacking = np.zeros(len(frame), dtype=bool)
+    lacking = [np.zeros(len(frame), dtype=bool) for frame in frames]
     if design.is_sample:
         return lacking
-    new = design.of_typical_groups.new(frame).matrices
+    tables = [design.of_typical_groups.new(frame).matrices for frame in frames]
     for part, matrix in design.covariate_matrices.items():
         size = np.abs(matrix).max(axis=0, initial=0.0)
         scale = np.where(size > 0.0, size, 1.0)
         triangle = np.linalg.qr(matrix / scale, mode="r")  # as few rows as the matrix has columns
         _, values, basis = np.linalg.svd(triangle, full_matrices=True)
         rank = int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
-        row = new[part] / scale
-        outside = np.linalg.norm(row @ basis[rank:].T, axis=1)
-        lacking |= outside > RANK_TOLERANCE * np.linalg.norm(row, axis=1)
+        for lacks, matrices in zip(lacking, tables, strict=True):
+            rows = matrices[part] / scale
+            outside = np.linalg.norm(rows @ basis[rank:].T, axis=1)
+            lacks |= outside > RANK_TOLERANCE * np.linalg.norm(rows, axis=1)
     return lacking

@@ -226,7 +226,7 @@ def _without_data(
     design: Design, request: EffectRequest, plan: Plan
 ) -> Bool[np.ndarray, "contrasts rows"]:
     """Whether a contrast at a row, or in a group of rows, needs levels without any row."""
-    lacking = [rows_without_data(design, frame) for frame in plan.variants]
+    lacking = rows_without_data(design, plan.variants)
     groups = request.groups
     if groups is not None:
         n_groups = len(groups.table)

@@ -59,10 +59,8 @@ def joint_intervals(
         deviations[:, row] = np.abs(ndtri((mid_ranks(draws[:, row]) - 0.5) / len(draws)))
     largest = np.fmax.reduce(deviations, axis=1)
     critical = np.quantile(largest, prob)
-    lower, upper = (
-        summary.centre - critical * summary.spread,
-        summary.centre + critical * summary.spread,
-    )
+    width = critical * summary.spread
+    lower, upper = summary.centre - width, summary.centre + width
     ends = ndtr([-critical, critical])
     lower[heavy], upper[heavy] = np.quantile(draws[:, heavy], ends, axis=0)
     return lower, upper

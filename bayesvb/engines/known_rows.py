@@ -145,7 +145,7 @@ class KnownInformation:
 
 
 def response_beside(
-    beside: BesideKnownRows[PosteriorT, StatsT],
+    with_known: BesideKnownRows[PosteriorT, StatsT],
     source: AbstractSource,
     stats: StatsT,
     known: KnownInformation,
@@ -160,10 +160,10 @@ def response_beside(
     the earlier rows. ``least`` is the smallest relative change of the earlier rows' precision in
     any direction, because new rows do not lessen it.
     """
-    response = linear_response(beside, source, stats)
+    response = linear_response(with_known, source, stats)
     if response.failure is not None:
         return response
-    coordinates = beside.coordinates(beside.update(stats))
+    coordinates = with_known.coordinates(with_known.update(stats))
     assert coordinates is not None
     here = known.seen_from(coordinates)
     root = np.linalg.cholesky(share * here.observed)

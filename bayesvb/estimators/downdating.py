@@ -78,9 +78,9 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
     gone = fit.stats.with_vector(fit.stats.to_vector() - (steps[0] - steps[1]))
     rest = fit.elbo + model.log_jacobian * (total + source.total_weight) - step.bound
     known = rest + fit.core.kl(fit.q) - streamed_core(fit).expected_sum(gone, fit.q)
-    beside = BesideKnownRows(streamed_core(fit), gone, known)
+    with_known = BesideKnownRows(streamed_core(fit), gone, known)
     try:
-        ascent = Cavi().run(beside, nobody, gone, budget, place)
+        ascent = Cavi().run(with_known, nobody, gone, budget, place)
     except np.linalg.LinAlgError as error:
         raise DataError(
             f"data contain rows that are not rows of this fit: {error}",
@@ -88,13 +88,13 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
         ) from error
     share = total / (total + source.total_weight)
     return Run(
-        model, fit.core, fit.order, ascent, _response(fit, beside, nobody, ascent.stats, share)
+        model, fit.core, fit.order, ascent, _response(fit, with_known, nobody, ascent.stats, share)
     )
 
 
 def _response(
     fit: AbstractFit,
-    beside: BesideKnownRows[Any, Any],
+    with_known: BesideKnownRows[Any, Any],
     nobody: InMemorySource,
     stats: object,
     share: float,
@@ -106,6 +106,6 @@ def _response(
         return withheld(fit.core.without_response)
     try:
         known = KnownInformation.of(streamed_core(fit), fit.stats, fit.response, nobody.whole())
-        return response_beside(beside, nobody, stats, known, share=share, least=-np.inf)
+        return response_beside(with_known, nobody, stats, known, share=share, least=-np.inf)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))

@@ -172,7 +172,7 @@ def _densities(
     """Densities of held-out rows under each of these runs, in parallel if folds need runs."""
     left_out = _short if short else _held_out
 
-    def task(number: int, told: object) -> RowVector:
+    def task(number: int, _: object) -> RowVector:
         return left_out(search, number, request, streams)
 
     model = search.runs[0].model

@@ -70,7 +70,7 @@ def student_alternative(
     fit_student : callable
     """
     students: dict[int, Fit] = {}
-    label: tuple[int, float, float] | None = None
+    alternative: tuple[int, float, float] | None = None
     for number in sorted((k for k in fits if k <= chosen), reverse=True):
         fit = fit_student(number)
         if fit is None:
@@ -85,8 +85,8 @@ def student_alternative(
         if gap < -margin:
             break
         if number < chosen or gap > margin:
-            label = number, gap, error
-    return students, "" if label is None else _sentence(chosen, *label)
+            alternative = number, gap, error
+    return students, "" if alternative is None else _sentence(chosen, *alternative)
 
 
 def _sentence(chosen: int, number: int, gap: float, error: float) -> str:

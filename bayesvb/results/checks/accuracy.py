@@ -63,11 +63,12 @@ def gain_over_multinomial(classes: JudgedClasses) -> RowVector:
     """Gain in log predictive density (nats) of each held-out row, for the same folds."""
     if classes.baseline is None:
         raise ValueError("the fit has not held out folds")
-    gain, (linear, _) = classes.held_out, classes.baseline
-    rows = np.arange(len(gain.codes))
+    held_out, (linear, _) = classes.held_out, classes.baseline
+    rows = np.arange(len(held_out.codes))
     # a class that was called impossible counts as the least probable one in double precision
     least = np.finfo(float).tiny
-    ours, theirs = gain.probabilities[rows, gain.codes], linear[rows, gain.codes]
+    codes = held_out.codes
+    ours, theirs = held_out.probabilities[rows, codes], linear[rows, codes]
     return np.asarray(np.log(np.maximum(ours, least)) - np.log(np.maximum(theirs, least)))
 
 

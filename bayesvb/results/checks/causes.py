@@ -104,19 +104,19 @@ def causes(
     retest : callable
         Tests of other scores of the same rows.
     """
-    left, result = list(problems), list[Cause]()
+    left, chosen = list(problems), list[Cause]()
     extra = [one for one in tried if not one.is_test]
-    while left and len(result) < SCOPE.causes:
+    while left and len(chosen) < SCOPE.causes:
         able = [one for one in tried if one.is_test and one.name in left]
-        ends = [_outcome(scores, left, one, retest) for one in (able if result else able + extra)]
+        ends = [_outcome(scores, left, one, retest) for one in (able if chosen else able + extra)]
         if not ends:
             break
         # one more component makes up for much: it has to explain more than a simpler remedy
         best = max(ends, key=lambda end: (end.n_gone, end.candidate.is_test))
         name, scores = best.candidate.name, best.scores
-        result.append(Cause(name, best.gone, best.candidate.remedy))
+        chosen.append(Cause(name, best.gone, best.candidate.remedy))
         left = [one for one in left if one != name and one not in best.gone]
-    return result
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -142,18 +142,18 @@ def _outcome(
 
 
 def sorted_by_cause(
-    checks: Sequence[Check], result: Sequence[Cause], followers: Iterable[str]
+    checks: Sequence[Check], causes: Sequence[Cause], followers: Iterable[str]
 ) -> list[Check]:
     """Checks with causes first, each before its consequences, which have no remedy of their own.
 
     ``followers`` are checks that cannot be made again; they follow the first cause.
     """
-    if not result:
+    if not causes:
         return list(checks)
     by_name = {one.name: one for one in checks}
     first = [name for name in followers if by_name[name].grade != "ok"]
     placed: list[Check] = []
-    for number, cause in enumerate(result):
+    for number, cause in enumerate(causes):
         of_cause = by_name.pop(cause.name)
         placed.append(replace(of_cause, remedy=cause.remedy) if cause.remedy else of_cause)
         follows = f"Fix *{cause.name}* first: it may explain this."
