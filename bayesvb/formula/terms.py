@@ -288,8 +288,10 @@ def read_terms(
         "__formulaic_variables_used_lhs__": [],
     }
     try:
-        check_tree(parser.get_ast(code, context=context), section, available=len(available))
-        return Formula(code, _parser=parser, _context=context)
+        tree = parser.get_ast(code, context=context)
+        check_tree(tree, section, available=len(available))
+        terms = parser.get_terms_from_ast(tree, context=context)
+        return Formula(terms._simplify())
     except FormulaError:
         raise
     except FormulaParsingError as error:

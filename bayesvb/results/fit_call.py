@@ -73,11 +73,11 @@ class FitCall:
         given = {**model.options(), **({model.size_name: before} if before else {})}
         if model.design.context:
             given["context"] = model.design.context
-        has_gate = model.size > 1 or model.formula.gating_given
+        without = {"priors", "gate"} if given.get("n_components") == 1 else {"priors"}
         return cls(
             model=type(model).__name__,
-            formula=model.formula.canonical(gate=has_gate),
-            options={name: value for name, value in given.items() if name != "priors"},
+            formula=model.formula.canonical(gate=model.size > 1 or model.formula.gating_given),
+            options={name: value for name, value in given.items() if name not in without},
             priors=priors_code(model.priors, model.default_priors(model.size)),
             arguments=_arguments(fit),
             steps=tuple(_steps(fit)),

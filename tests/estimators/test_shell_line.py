@@ -73,6 +73,12 @@ def test_the_lines_of_python_make_the_fit_again(name):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_component_has_no_gate_to_write():
+    assert "gate=" not in fitted("sigma").code()
+    assert "gate='stick-breaking'" in fitted("gate and family").code()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.quick(name=("density",))
 @pytest.mark.parametrize("name", CASES)
 def test_the_command_makes_the_fit_again(name, tmp_path, monkeypatch, command):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from formulaic.parser import DefaultFormulaParser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,6 +221,17 @@ def test_importing_the_module_does_not_import_the_formula_package():
     program = "import bayesvb.formula.parser, sys; print('formulaic' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stdout.strip() == "False"
+
+
+def test_the_formula_package_reads_the_terms_of_a_part_once(monkeypatch):
+    read, parse = [], DefaultFormulaParser.get_tokens_from_formula
+    monkeypatch.setattr(
+        DefaultFormulaParser,
+        "get_tokens_from_formula",
+        lambda parser, text, *, context: read.append(text) or parse(parser, text, context=context),
+    )
+    parse_formula("y ~ x + z | gating(w)")
+    assert read == ["y", "x + z", "w"]
 
 
 ALL = ("mean", "gating", "sigma")
