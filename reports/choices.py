@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bayesvb.data.frames import nearest
 from bayesvb.errors import DataError
-from bayesvb.results.base import with_fields
+from bayesvb.results.base import AbstractFit, with_fields
 
 from .rows.profiles import compared
-
-if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
 
 
 @dataclass(frozen=True, kw_only=True)

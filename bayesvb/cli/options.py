@@ -8,9 +8,10 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
+import pandas as pd
 
 from bayesvb.data.case_weights import MEANINGS
 from bayesvb.data.csv_files import CsvFormat
@@ -21,9 +22,6 @@ from bayesvb.estimators import COMMAND_NAMES, MODELS, AbstractEstimator
 from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
 from bayesvb.gates import GATES
 from bayesvb.results.back_transformation import INVERSE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:

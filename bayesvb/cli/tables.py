@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
 from bayesvb.data.column_units import UNITS, check_units, declared_units
 from bayesvb.data.csv_files import CsvFormat, read_csv
@@ -17,9 +17,6 @@ from bayesvb.data.frames import nearest
 from bayesvb.data.table_files import read_table_file
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STDIN = "-"
 """Name of the standard input."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
@@ -13,10 +14,6 @@ from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
 from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.special import ROUNDING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MEANINGS = ("frequency", "sampling")
 """Meanings of case weights: how often a row was observed, or how much of a population it

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
-from bayesvb.data.frames import TEMPORAL, as_frame, kind_of
+from bayesvb.data.frames import TEMPORAL, Kind, as_frame, kind_of
 from bayesvb.data.labels import FIRST
 from bayesvb.errors import DataError
-
-if TYPE_CHECKING:
-    from bayesvb.data.frames import Kind
 
 
 def column_kinds(data: object) -> pd.DataFrame:

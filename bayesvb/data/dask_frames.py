@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, final
 
+import pandas as pd
+
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dask_rows import TOGETHER, DaskRows
 from bayesvb.data.frame_streams import AbstractFrames, checked_columns
@@ -16,8 +18,6 @@ from bayesvb.data.streamed_rows import EncodedRows, recut
 if TYPE_CHECKING:
     import dask.dataframe as dd
     import distributed
-    import pandas as pd
-
 ResultT = TypeVar("ResultT")
 
 

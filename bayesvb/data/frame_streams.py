@@ -6,16 +6,15 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TypeVar, final
+
+import pandas as pd
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame, nearest
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.streamed_rows import EncodedRows, StreamedRows
 from bayesvb.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ResultT = TypeVar("ResultT")
 

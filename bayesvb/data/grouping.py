@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.argument_checks import shown
@@ -19,9 +19,6 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SUMMARY = "summary"
 """Design of a block of groups with the coefficients of each group's own regression, shrunken."""
@@ -54,8 +51,6 @@ class Grouping:
         DataError
             If a label is missing.
         """
-        import pandas as pd
-
         absent = missing_rows(column)
         if absent.any():
             raise DataError(

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+import pandas as pd
+
 from bayesvb.data.frame_streams import FRAME_ROWS, AbstractFrames
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
     import duckdb
-    import pandas as pd
     import polars as pl
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, final
 
+import pandas as pd
+
 from bayesvb.data.frame_streams import FRAME_ROWS, AbstractFrames
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq", ".parq")

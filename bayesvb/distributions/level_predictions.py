@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool
 
 from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.prediction import PredictionOptions, predict
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 IN_LEVELS = ("quantile", "interval", "draws")
 """Kinds of prediction whose values are levels."""
@@ -57,8 +55,6 @@ def _numbered(
     options: PredictionOptions, levels: OrderedLevels
 ) -> tuple[Sequence[object] | None, PredictionOptions]:
     """Names of the columns, where ``at`` gives some, and options with numbers for levels."""
-    import pandas as pd
-
     at: Any = options.at
     if at is None:
         return None, options
@@ -72,8 +68,6 @@ def _numbered(
 
 def _labeller(levels: OrderedLevels) -> Callable[[pd.Series], pd.Series]:
     """Function that turns numbers of levels into ordered categories."""
-    import pandas as pd
-
     kind = pd.CategoricalDtype(list(levels.values), ordered=True)
 
     def named(column: pd.Series) -> pd.Series:

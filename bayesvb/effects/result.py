@@ -20,13 +20,12 @@ from bayesvb.effects.grid import EvaluationGrid, Groups, rows_without_data
 from bayesvb.effects.simultaneous import compare_pairs, with_joint_intervals
 from bayesvb.effects.table import NUMBERS, EffectsTable
 from bayesvb.errors import DataError
-from bayesvb.results.base import linear_dof
+from bayesvb.results.base import AbstractFit, linear_dof
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bayesvb.formula.design import Design
-    from bayesvb.results.base import AbstractFit
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.engines.run_log import AbstractRunLog, AbstractRunPage, Arrays
 from bayesvb.engines.run_state import StateError
@@ -110,8 +111,6 @@ def _data_hash(model: AbstractPublicModel) -> str:
     Functions of the user are part of the matrices only: a formula that calls ``h(x)`` is the same
     text for every ``h``.
     """
-    import pandas as pd
-
     from bayesvb.results.capabilities import HasGivenScales
 
     design = model.design

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.identification import most_tried
 from bayesvb.estimators.near_start import near_start
@@ -19,8 +21,6 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.covariance import INTERRUPTED
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.estimators.base import AbstractEstimator
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest

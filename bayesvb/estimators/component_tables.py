@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.partly_kept import holds_all_rows
@@ -21,8 +22,6 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.estimators.base import AbstractEstimator
     from bayesvb.results.base import AbstractFit
 
@@ -59,8 +58,6 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
 
     See ``Fit.components``.
     """
-    import pandas as pd
-
     from bayesvb.data.former_columns import FormerColumns
 
     low, high = tails(prob)
@@ -112,8 +109,6 @@ def responsibility_table(
     model: AbstractEstimator, fit: AbstractFit, data: object = None
 ) -> pd.DataFrame:
     """Probability of each component for the rows (or groups) used in the fit, or for others."""
-    import pandas as pd
-
     labels = pd.RangeIndex(1, fit.core.n_components + 1, name="component")
     memberships = responsibilities_of(fit)
     if data is None:

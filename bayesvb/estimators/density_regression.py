@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import check_choice, check_listed, checked
 from bayesvb.data.blocks import Block
@@ -93,8 +94,6 @@ from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.summary import prior_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
     from bayesvb.experts.grouped import GroupedExperts
@@ -515,8 +514,6 @@ class DensityRegression(AbstractGatedMixture):
         if self.grouping is not None:
             return log_density_of_groups(fit, self.design.frame if data is None else data)
         rows = self.rows(data, response=True)
-        import pandas as pd
-
         values = np.full(len(rows.index), np.nan)
         names = self.design.response_names
         given = [self.predictive_at(fit, rows, name) for name in names]

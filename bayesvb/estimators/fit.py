@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_text, checked
@@ -29,8 +30,6 @@ from bayesvb.results.other_names import meant
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
     from bayesvb.formula.design import Design

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import checked
 from bayesvb.distributions.draw_summaries import summarised
@@ -15,9 +16,6 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import BayesVBError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results.base import AbstractFit, linear_dof
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 INTERNAL = frozenset(
     "automatic best_restart cache chains combination core engine engine_log_q from_draws "
@@ -93,8 +91,6 @@ class TabulatedFit(AbstractFit):
         ``p`` is the posterior probability of the less likely sign, twice, which in large samples is
         a two-sided p-value (Marsman and Wagenmakers 2017, doi:10.1177/0013164416669201).
         """
-        import pandas as pd
-
         from bayesvb.results.summary import coefficient_draws
 
         draws = coefficient_draws(self)

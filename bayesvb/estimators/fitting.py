@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
@@ -20,7 +21,7 @@ from bayesvb.estimators.weighing import weighed
 from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.base import Member
+from bayesvb.results.base import AbstractFit, AbstractPublicModel, Member
 from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
@@ -32,11 +33,6 @@ from bayesvb.sensitivity.covariance import (
     withheld,
 )
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 
 def fitted(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
@@ -42,10 +43,6 @@ from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 JOINT_KINDS = ("density", "component", "class")
 """Predictions of a whole row; with ``response=`` every kind of one variable given the others."""
@@ -291,8 +288,6 @@ class GaussianMixture(AbstractMixture):
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Density, component probabilities, class or a variable given the others."""
-        import pandas as pd
-
         rows, joint = self.rows(data), self.joint(fit)
         if options.response is not None:
             one = self._conditional(joint, rows, options.response)
@@ -393,8 +388,6 @@ def gaussians_of(
 
 def filled(values: Float[np.ndarray, " complete"], rows: Rows, name: str) -> pd.Series:
     """Values of the complete rows in their places."""
-    import pandas as pd
-
     whole = np.full(len(rows.index), np.nan)
     whole[rows.complete] = values
     return pd.Series(whole, rows.index, name=name)

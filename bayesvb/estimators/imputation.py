@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.covariate_model import CovariateModel, put_in
 from bayesvb.data.frame_kinds import frames_of
@@ -30,18 +31,15 @@ from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, Scales
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import Member, with_fields
+from bayesvb.results.base import AbstractFit, Member, with_fields
 from bayesvb.results.named_draws import count
 from bayesvb.results.robust import with_complete_draws
 from bayesvb.results.stacking import stacked
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
     from bayesvb.estimators.mixture import AbstractGatedMixture
-    from bayesvb.results.base import AbstractFit
 
 IMPUTATIONS = 20
 """Completed tables that are pooled: quantiles of 1,000 draws then hardly depend on the seed."""

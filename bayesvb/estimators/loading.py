@@ -10,9 +10,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import RENAMED, checked
 from bayesvb.data.column_units import UNITS
@@ -23,7 +24,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.chains import STATISTICS
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import BayesVBError, DataError, FormulaError
-from bayesvb.estimators.base import empty_stats
+from bayesvb.estimators.base import AbstractEstimator, empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.imputation import pool_members, with_completed_rows
 from bayesvb.estimators.kept_sample import restored
@@ -61,12 +62,6 @@ from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import parsed_json
 from bayesvb.storage.netcdf import decoded_frame, read_plain
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from bayesvb.estimators.base import AbstractEstimator
-
 
 AS_WRITTEN = ("seconds", "seed", "tol", "max_iter", "start_code")
 """Fields that a file has as they are, the last three in later versions."""
@@ -394,8 +389,6 @@ def _core(
 
 def _table(columns: Mapping[str, object], part: Mapping[str, object]) -> pd.DataFrame:
     """Table of the restarts; the one of a part is marked."""
-    import pandas as pd
-
     from bayesvb.data.former_columns import RENAMED as COLUMNS
     from bayesvb.data.former_columns import FormerColumns
 

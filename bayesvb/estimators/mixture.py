@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
@@ -38,8 +39,6 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.formula.design import Rows
     from bayesvb.models.network.model import Network
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy.special import logsumexp
 
@@ -23,8 +24,6 @@ from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.summary import intervals
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.formula.design import Rows
     from bayesvb.results.base import AbstractFit
     from bayesvb.variational.local import Draws
@@ -66,8 +65,6 @@ def predict_classes(
     DataError
         If the kind is unknown or of numbers, or does not use an option that was given.
     """
-    import pandas as pd
-
     if kind in KINDS and kind not in (*CLASS_KINDS, "component"):
         raise DataError(
             f"kind={kind!r} needs a numeric response, but the response holds classes",
@@ -106,8 +103,6 @@ def _placed(
     values: Float[np.ndarray, "columns complete"], rows: Rows, columns: pd.Index
 ) -> pd.DataFrame:
     """Values of the complete rows in their places."""
-    import pandas as pd
-
     table = np.full((len(rows.index), len(values)), np.nan)
     table[rows.complete] = values.T
     return pd.DataFrame(table, rows.index, columns)
@@ -168,8 +163,6 @@ def probability_intervals(
     ``mean`` is the predictive probability; the ends are quantiles over ``n`` draws of the
     parameters, of which combined restarts have their shares.
     """
-    import pandas as pd
-
     ends = tails(interval_probability(prob))
     most = count(fit.draws)
     n_draws = min(INTERVAL_DRAWS, most) if n is None else n
@@ -222,8 +215,6 @@ def log_density(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> pd.Seri
     Several numbers are described jointly, which has no closed form: the exact density is averaged
     over the draws of the parameters.
     """
-    import pandas as pd
-
     values = np.full(len(rows.index), np.nan)
     given = np.asarray(rows.response)
     if model.design.levels and not (fit.members or fit.is_sampled):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from bayesvb.argument_checks import check_choice, checked
@@ -38,10 +38,6 @@ from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MU = ParameterText(
     symbol="μ",
@@ -309,8 +305,6 @@ def _exact_table(model: Normal, fit: AbstractFit, prob: float) -> pd.DataFrame:
     pandas.DataFrame
         Index (part, posterior), columns mean, sd, lower and upper, equal-tailed. Not from draws.
     """
-    import pandas as pd
-
     ends = np.array(tails(prob))
     scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
     q, exact = fit.q, model.exact_posterior(fit)
@@ -354,8 +348,6 @@ def _divergences(model: Normal, fit: AbstractFit) -> pd.Series:
         between the two, which the fit made as small as it can be; and ``KL(exact, q)``, the
         divergence the other way round, which it did not look at.
     """
-    import pandas as pd
-
     q, exact, core = fit.q, model.exact_posterior(fit), model.core
     units = model.log_jacobian * model.source.total_weight
     values = {

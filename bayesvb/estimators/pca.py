@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
-from bayesvb.argument_checks import check_choice, checked
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.line_width import PrintedTable
 from bayesvb.data.partly_kept import holds_all_rows
@@ -19,11 +21,18 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.standardised_blocks import OBSERVED, gapped_block
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.errors import DataError, PriorError
+from bayesvb.errors import DataError, DesignWarning, PriorError, warn
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
-from bayesvb.estimators.model_rows import RowOptions
+from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import PcaPriors, check_priors
+from bayesvb.estimators.row_scales import (
+    VARIABLES,
+    GappedScaling,
+    block_with_gaps,
+    gapped_scaling,
+    without_constants,
+)
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.models.pca.model import PcaStats, PrincipalComponents
@@ -38,21 +47,6 @@ from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-from functools import partial
-
-from bayesvb.argument_checks import check_count
-from bayesvb.errors import DesignWarning, warn
-from bayesvb.estimators.model_rows import ModelRows, RowKind, model_rows
-from bayesvb.estimators.row_scales import (
-    VARIABLES,
-    GappedScaling,
-    block_with_gaps,
-    gapped_scaling,
-    without_constants,
-)
 
 ROW_KINDS = ("scores", "scores-sd", "reconstruction", "impute", "density")
 """Predictions of a whole row; with ``response=`` every kind of one variable given the others."""
@@ -377,8 +371,6 @@ class BayesianPCA(AbstractGenerative):
 
         Of the variables that vary.
         """
-        import pandas as pd
-
         q, scale, names = fit.q, self.scaling.scale, list(self.variables)
         mean = pd.Series(q.mean * scale + self.scaling.centre, names, name="mean")
         covariance = pd.DataFrame(q.covariance * np.outer(scale, scale), names, names)
@@ -405,8 +397,6 @@ class BayesianPCA(AbstractGenerative):
             loadings over the posterior variance of the loadings; ``effective``, whether the signal
             is above one.
         """
-        import pandas as pd
-
         q = fit.q
         squares = (q.loadings.mean[:, :-1] ** 2).sum(axis=0)
         columns = {
@@ -547,8 +537,6 @@ def without(block: Block, variable: int) -> Block:
 
 def _of_rows(model: BayesianPCA, fit: AbstractFit, rows: Rows, kind: str) -> pd.DataFrame:
     """Scores, their standard deviations, reconstruction or imputation."""
-    import pandas as pd
-
     loadings = fit.q.loadings
     latent = LatentPosterior.of(loadings, model.block(rows))
     columns: pd.Index[Any] = pd.Index(model.variables)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool
 
 from bayesvb.argument_checks import check_count
@@ -17,9 +18,6 @@ from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.fit_call import changed_priors
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def built(

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import check_count, check_positive, shown
 from bayesvb.data.blocks import Block
@@ -29,7 +30,7 @@ from bayesvb.formula.design import Rows
 from bayesvb.models.network.model import Network
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, AbstractPublicModel
 from bayesvb.results.capabilities import HasComponents, SummarisesRows
 from bayesvb.results.exact_draws import is_integrated, with_integrated_scales
 from bayesvb.results.groups import grouping_of
@@ -38,12 +39,6 @@ from bayesvb.results.named_draws import PosteriorDraws, count
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, resolved, withheld
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.streamed_model import AnyStreamed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from bayesvb.results.base import AbstractPublicModel
-
 
 FAR = float(np.finfo(float).eps ** -0.5)
 """Standardised value whose square holds no digit of a sum of one: 6.7e7."""
@@ -514,8 +509,6 @@ def _counted(
 
 def _block(model: AbstractPublicModel, rows: EncodedRows) -> Block:
     """Rows in the units of the model."""
-    import pandas as pd
-
     index, complete = pd.RangeIndex(len(rows)), np.ones(len(rows), dtype=bool)
     block: Block = model.block(Rows(index, complete, rows.matrices, rows.response, rows.offset))
     _check_sizes(model, block, index)

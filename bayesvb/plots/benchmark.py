@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import marker, palette_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 LABELS = {

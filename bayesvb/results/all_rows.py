@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
@@ -13,9 +14,6 @@ from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
 from bayesvb.numerics.arrays import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @runtime_checkable
@@ -63,8 +61,6 @@ def rows_to_keep(model: HasRows) -> pd.DataFrame:
 
     The latter where the former are a sample, and behind them.
     """
-    import pandas as pd
-
     known = model.design.all_rows
     if known is None or not is_sample(model) or not len(known.shown):
         return model.design.given

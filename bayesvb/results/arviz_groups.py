@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.errors import warn
@@ -27,7 +28,6 @@ from bayesvb.storage.arviz_objects import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
     from bayesvb.results.base import AbstractFit

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
@@ -32,8 +33,6 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.formula.design import Rows
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
@@ -133,8 +132,6 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     DataError
         If the model's distribution given its parameters is not known, or its moments are infinite.
     """
-    import pandas as pd
-
     options_read(kind, options)
     transformation = options.transformation
     if not isinstance(fit.model, HasDrawnDistributions) or transformation is None:

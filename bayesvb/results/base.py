@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Shaped
 
 from bayesvb.argument_checks import checked
@@ -36,8 +37,6 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
     from bayesvb.results.simulation_calibration import SimulationCalibration

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
@@ -27,8 +28,6 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import chunks, count
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 WITHOUT_VARIANCE = ("classes", "levels", "none")
@@ -37,8 +36,6 @@ WITHOUT_VARIANCE = ("classes", "levels", "none")
 
 def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
     """Table of R2, one row per response; see ``Fit.r2``."""
-    import pandas as pd
-
     from bayesvb.data.line_width import PrintedTable
 
     model, kind = fit.model, fit.model.response.kind

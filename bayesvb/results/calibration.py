@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
@@ -40,8 +41,6 @@ from bayesvb.results.subsampling import sample
 from bayesvb.sensitivity.deletion import Deletion
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 PROBS = (0.5, 0.8, 0.9, 0.95)
@@ -60,8 +59,6 @@ def calibration(fit: AbstractFit) -> pd.DataFrame:
 
 def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
     """Share of rows inside central intervals, by their leave-one-out PIT values."""
-    import pandas as pd
-
     check_numeric(fit)
     at = sample(fit, LIMITS.subsample).at
     tables, p_values = {}, {}
@@ -83,8 +80,6 @@ def _of_classes(
     fit: AbstractFit, held_out: HeldOutClasses, labels: tuple[str, ...]
 ) -> pd.DataFrame:
     """Share of each class among rows with about the same probability of it; of 1 if binary."""
-    import pandas as pd
-
     if not len(held_out.codes):
         raise DataError("the fit has no rows")
     rng = Streams(fit.seed).reliability(len(held_out.codes))
@@ -174,8 +169,6 @@ def jackknife_plus(
     Statist. 49, Theorem 1, of which both ends use the one-sided form, with the residual replaced
     by the predictive distribution function.
     """
-    import pandas as pd
-
     check_continuous(fit)
     check_rows_alone(fit, JACKKNIFE)
     _check(fit, kind, options)

@@ -22,7 +22,7 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
-from bayesvb.results.base import AbstractFit, replace_draws
+from bayesvb.results.base import AbstractFit, AbstractPublicModel, replace_draws
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import PosteriorDraws, count, log_joint
 from bayesvb.results.reduced_draws import (
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from bayesvb.distributions.student_mixture import StudentMixture
     from bayesvb.engines.tempering import ChainDraws
     from bayesvb.models.half_t_scales import HalfTScales
-    from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 STEPS = 300
 """Draws of each chain."""

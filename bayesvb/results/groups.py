@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
@@ -16,8 +17,6 @@ from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.capabilities import HasGroups
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.distributions.prediction import PredictionOptions
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
@@ -41,8 +40,6 @@ def group_numbers(groups: object, design: Design, *, name: str) -> RowIntegers:
         If the column is not stored, the number of labels and of rows differ, a label is missing, or
         there is one group only.
     """
-    import pandas as pd
-
     labels = _labels(groups, design, name=name)
     if labels.isna().any():
         raise DataError(
@@ -92,8 +89,6 @@ def row_order(order: object, design: Design, *, name: str) -> RowIntegers:
 
 def _labels(given: object, design: Design, *, name: str) -> pd.Series:
     """A column that the formula reads, or one value per row, at the rows used."""
-    import pandas as pd
-
     if isinstance(given, str):
         if given not in design.frame.columns:
             raise DataError(

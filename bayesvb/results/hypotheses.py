@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import shown
 from bayesvb.data.line_width import PrintedTable
@@ -22,8 +23,6 @@ from bayesvb.numerics.arrays import Floats
 from bayesvb.results.summary import coefficient_draws
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -76,8 +75,6 @@ def hypothesis_table(
     fit: AbstractFit, statements: str | Sequence[str], prob: float
 ) -> pd.DataFrame:
     """Table of the statements; see ``Fit.hypothesis``."""
-    import pandas as pd
-
     if fit.is_point_estimate:
         raise DataError(
             f"method={fit.method!r} estimates points, and statements need draws of coefficients",

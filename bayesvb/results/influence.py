@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
@@ -21,8 +22,6 @@ from bayesvb.sensitivity.deletion import Deletion
 from bayesvb.sensitivity.jackknife import CURVED, Jackknife
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 STEP = 1e-4
@@ -37,8 +36,6 @@ MEASURES = ("cooks_distance", "leverage", "prediction")
 
 def influence(fit: AbstractFit) -> pd.DataFrame:
     """Influence of each row used; see ``Fit.influence``."""
-    import pandas as pd
-
     one = fit.parts[0].fit
     sensitivity = jackknife(one, "influence of rows")
     named = NamedChanges(one, sensitivity)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
@@ -31,9 +32,6 @@ from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)

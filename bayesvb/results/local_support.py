@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
@@ -28,8 +29,6 @@ from bayesvb.results.capabilities import HasRegressors
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -174,8 +173,6 @@ def with_support(
     fit: AbstractFit, data: object, predicted: pd.Series | pd.DataFrame
 ) -> pd.DataFrame:
     """A prediction with a column that says whether it is supported."""
-    import pandas as pd
-
     return pd.DataFrame(predicted).assign(**{COLUMN: supported(fit, data)})
 
 

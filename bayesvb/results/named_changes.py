@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.parts import MEAN
@@ -19,8 +20,6 @@ from bayesvb.sensitivity.jackknife import CURVED, Jackknife
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 Points = Float[np.ndarray, "points coordinates"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
@@ -35,15 +36,11 @@ from bayesvb.results.named_draws import ModelDraws, count
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, SHARES, Deletion
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 
 def pit(fit: AbstractFit) -> pd.Series | pd.DataFrame:
     """Leave-one-out PIT of each row of the fit; see ``Fit.pit``."""
-    import pandas as pd
-
     check_numeric(fit)
     names, index = fit.model.design.response_names, fit.model.design.index
     values = pit_values(fit, np.arange(fit.model.design.n_rows))
@@ -394,8 +391,6 @@ KINDS = ("quantile", "response")
 
 def fitted(fit: AbstractFit) -> pd.Series | pd.DataFrame:
     """Predictive means, of classes their probabilities, of the rows used; see ``Fit.fitted``."""
-    import pandas as pd
-
     design = fit.model.design
     if design.response is None:
         raise DataError(
@@ -414,8 +409,6 @@ def fitted(fit: AbstractFit) -> pd.Series | pd.DataFrame:
 
 def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
     """Residuals of the rows used; see ``Fit.residuals``."""
-    import pandas as pd
-
     check_choice("kind", kind, KINDS)
     if kind == "quantile":
         check_numeric(fit)

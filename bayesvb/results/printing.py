@@ -41,8 +41,6 @@ from bayesvb.results.summary import coefficient_table, empty_components, empty_w
 from bayesvb.results.variance_components import variance_lines
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 

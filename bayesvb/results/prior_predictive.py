@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.argument_checks import check_count, fresh_seed
 from bayesvb.data.blocks import Block
@@ -17,7 +18,6 @@ from bayesvb.results.named_draws import ModelDraws, chunks, count
 from bayesvb.storage.arviz_objects import check_names, coordinate, to_arviz
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
     from bayesvb.results.base import AbstractPublicModel

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.results.base import with_fields
+from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
 from bayesvb.sensitivity.deletion import SHARES
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import full_step
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from bayesvb.results.base import AbstractFit
 
 SMALL = 0.05
 """Change of the binary logarithm of a number of which derivatives are differences."""
@@ -35,8 +31,6 @@ STEPS = (-1.0, 1.0, -SMALL, SMALL)
 
 def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     """Changes of every parameter with every number of the prior; see ``Fit.prior_sensitivity``."""
-    import pandas as pd
-
     named, values, each, _ = changes_with_numbers(fit, STEPS)
     parts = {}
     for (name, value), changes in zip(values.items(), each, strict=True):

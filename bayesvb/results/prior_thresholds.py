@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.results.prior_sensitivity import changes_with_numbers
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 DOUBLINGS = np.array([-10.0, -8.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0,
@@ -27,8 +26,6 @@ DOUBLINGS = np.array([-10.0, -8.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0
 
 def prior_thresholds(fit: AbstractFit, prob: float) -> pd.DataFrame:
     """Nearest thresholds of every coefficient; see ``Fit.prior_thresholds``."""
-    import pandas as pd
-
     named, values, moved, posteriors = changes_with_numbers(fit, DOUBLINGS.tolist())
     table = coefficient_table(fit.parts[0].fit, prob).loc[named.index]
     mean, lower, upper = (table[name].to_numpy(dtype=float) for name in ("mean", "lower", "upper"))

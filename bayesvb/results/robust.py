@@ -13,12 +13,11 @@ from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
-from bayesvb.results.base import replace_draws
+from bayesvb.results.base import AbstractFit, replace_draws
 from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.named_draws import PosteriorDraws
 
 if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
     from bayesvb.sensitivity.jackknife import Jackknife
     from bayesvb.sensitivity.robust import RobustCovariance
 

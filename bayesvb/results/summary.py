@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy.special import entr
 
@@ -23,11 +24,8 @@ from bayesvb.storage.arviz_objects import in_chains
 from bayesvb.variational.descriptions import PriorRow
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.data.statistics import SufficientStats
     from bayesvb.engines.point_estimates import PointEstimates
-    from bayesvb.results.base import AbstractFit
 
 
 def coefficient_table(
@@ -40,8 +38,6 @@ def coefficient_table(
     effective sample size. ``robust`` as in ``summarised``: left to it (None), ``attrs["robust"]``
     has the labels of rows with median and scaled median absolute deviation.
     """
-    import pandas as pd
-
     named, points = fit.named_draws, _at_the_point(fit)
     tables, replaced = [], []
     for name, part in named.parts.items():
@@ -87,8 +83,6 @@ def in_reading_order(index: Any) -> pd.MultiIndex:
 
     pandas then takes the index for sorted, and finds ``("mean", 1)`` at once and silently.
     """
-    import pandas as pd
-
     levels: list[list[Hashable]] = [[], [], []]
     before: Sequence[Hashable] = (None, None, None)
     for labels in index:
@@ -114,8 +108,6 @@ def intervals(fit: AbstractFit) -> dict[Hashable | None, str]:
 
 def labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
     """(part, component, term) of every entry; axes other than components join into the term."""
-    import pandas as pd
-
     dims = named.dims[name]
     first = dims[:1] if dims and dims[0].startswith("component") else []
     rows = [
@@ -138,8 +130,6 @@ def coef(fit: AbstractFit) -> pd.Series:
 
 def vcov(fit: AbstractFit) -> pd.DataFrame:
     """Posterior covariance of the coefficients; see ``Fit.vcov``."""
-    import pandas as pd
-
     draws = coefficient_draws(fit)
     values = (
         np.full((draws.shape[1],) * 2, np.nan) if fit.is_point_estimate else np.cov(draws.T, ddof=1)
@@ -152,8 +142,6 @@ def coefficient_draws(fit: AbstractFit) -> pd.DataFrame:
 
     A column for each, with the labels and in the order of ``Fit.summary``.
     """
-    import pandas as pd
-
     named = fit.named_draws
     explains = fit.model.design.response is not None
     shown = [name for name in named.parts if not explains or name in named.signed]
@@ -224,8 +212,6 @@ def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"
 
 def modal_table(fit: AbstractFit) -> pd.DataFrame:
     """Rows or groups by most likely component; see ``Fit.classification_table``."""
-    import pandas as pd
-
     given = fit.responsibilities().to_numpy()
     n_components = given.shape[1]
     likely = given.argmax(axis=1)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.group_rows import GROUP_ROWS
@@ -29,8 +30,6 @@ from bayesvb.results.group_covariance import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 LATENT = {"logit": np.pi**2 / 3.0, "probit": 1.0}
@@ -42,8 +41,6 @@ FIXED, RESIDUAL = "fixed effects", "residual"
 
 def variance_components(fit: AbstractFit, prob: float) -> pd.DataFrame:
     """Table of the components; see ``Fit.variance_components``."""
-    import pandas as pd
-
     from bayesvb.data.line_width import PrintedTable
 
     parts = VarianceParts.from_fit(fit)

@@ -21,7 +21,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_predictions
 from bayesvb.effects.covariates import is_number, is_numeric, levels_from_reference, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
-from bayesvb.results.base import linear_dof
+from bayesvb.results.base import AbstractFit, linear_dof
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
 
@@ -32,7 +32,6 @@ from .unseen import unseen_shares
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
-    from bayesvb.results.base import AbstractFit
 
 ROWS = 1000
 """Most rows over which effects are averaged: the standard error of the average is then 3% of the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesvb.data.parts import GATING, MEAN
@@ -14,8 +15,6 @@ from bayesvb.results.subsampling import RowSample
 from ..cells.numerals import numeral
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 POINTS_SHOWN = 2000

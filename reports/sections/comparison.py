@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesvb.errors import DataError
-from bayesvb.evaluation.elpd import Elpd, compare
+from bayesvb.evaluation.elpd import Elpd, compare, elpd_data
 from bayesvb.results.back_transformation import log_jacobian, untransformed
 from bayesvb.results.comparison import check_comparable, folds_for_all, places_of_units
 from bayesvb.results.printing import formula_text
@@ -91,8 +91,6 @@ def _scales(fits: Mapping[str, AbstractFit], jacobian: bool) -> str:
 
 def compare_elpds(found: Mapping[str, Elpd]) -> pd.DataFrame:
     """Table of ``bayesvb.compare`` from results that are there already."""
-    from bayesvb.evaluation.elpd import elpd_data
-
     return compare({name: elpd_data(one) for name, one in found.items()})
 
 

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, checked
@@ -58,9 +59,6 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import of_one_restart
 from bayesvb.variational.model import AnyModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WEIGHTS = "case weights"
 """Column of the case weights of a site that passes them separately."""
@@ -498,8 +496,6 @@ def _table(
     model: AbstractEstimator, remote: RemoteFit, units: float, seconds: float
 ) -> pd.DataFrame:
     """The run as a table of restarts."""
-    import pandas as pd
-
     row = {
         "start": "sites",
         "elbo": remote.ascent.bound - units,

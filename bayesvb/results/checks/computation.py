@@ -18,7 +18,7 @@ from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import PREDICTION_DISTANCE
+from bayesvb.results.base import PREDICTION_DISTANCE, AbstractFit, Member
 from bayesvb.results.capabilities import HasExactPosterior, HasScores
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.edits import Edit, Remedy
@@ -31,7 +31,6 @@ from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
     from bayesvb.data.blocks import Block
-    from bayesvb.results.base import AbstractFit, Member
 
 PROBE = Budget(tol=1e-8, max_iter=100)
 """Iterations that continue a run to see whether it changes: a twentieth of the default."""

@@ -39,8 +39,6 @@ from bayesvb.results.groups import group_numbers, grouping_of, row_order
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.results.base import AbstractFit
 
 GROUPS = ("fit", "computation", "accuracy")
@@ -54,8 +52,6 @@ def check(
     fit: AbstractFit, *, groups: object = None, order: object = None, only: object = None
 ) -> pd.DataFrame:
     """Table of all checks; see ``Fit.check``."""
-    import pandas as pd
-
     table = checks(fit, groups=groups, order=order, only=_chosen(only))
     rows = [{name: getattr(one, name) for name in ("name", *COLUMNS)} for one in table]
     shown = CheckTable(pd.DataFrame(rows).set_index("name").rename_axis("check"))
