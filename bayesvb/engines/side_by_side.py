@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import ProgressCallback
+from bayesvb.engines.partitions import features
 from bayesvb.errors import warn
 from bayesvb.numerics.forking import (
     LENGTH,
@@ -38,6 +39,9 @@ Task = Callable[[ProgressCallback | None], ResultT]
 
 LITTLE_WORK = 300_000
 """Rows x components x passes that take less time than processes would save."""
+
+CHEAP_COLUMNS = 15
+"""Columns whose products take as long as the rest of a pass: 10 in the core, 30 in NumPy."""
 
 NUMBER = struct.Struct("<I")
 
@@ -103,7 +107,8 @@ def _in_turn(
 
 def processes(model: AnyModel, source: AbstractSource, passes: int) -> int:
     """Number of useful processes for these iterations over rows in memory."""
-    work = source.n_rows * model.n_components * passes
+    columns = len(features(source.empty()))
+    work = source.n_rows * model.n_components * passes * (1.0 + (columns / CHEAP_COLUMNS) ** 2)
     return source.workers if source.in_memory and work >= LITTLE_WORK else 1
 
 

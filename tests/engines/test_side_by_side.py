@@ -12,6 +12,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesvb as bvb
@@ -205,6 +206,16 @@ def test_a_fit_has_the_same_bits(forking, monkeypatch, combine):
     assert one.restarts[columns].equals(two.restarts[columns])
     for name, draws in one.draws.items():
         np.testing.assert_array_equal(draws, two.draws[name])
+
+
+def test_few_iterations_over_many_columns_are_enough_work_for_processes(rng):
+    def places(n_columns):
+        numbers = rng.normal(size=(400, n_columns + 1))
+        rows = pd.DataFrame(numbers).add_prefix("x").rename(columns={"x0": "y"})
+        model = bvb.DensityRegression("y ~ .", rows, n_components=2)
+        return module.processes(model.core, model.source.with_workers(2), passes=40)
+
+    assert (places(2), places(80)) == (1, 2)
 
 
 def test_folds_are_left_out_by_several_processes_to_the_same_bits(forking, monkeypatch, regimes):
