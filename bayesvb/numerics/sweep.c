@@ -23,6 +23,7 @@
 
 #define R 64
 #define MOST_ARRAYS 96
+#define MOST_SPARE 8
 #define MOST_ROWS (1 << 20)
 #define MOST 256 /* components, columns, and other sizes */
 #define LOG_2PI 1.8378770664093453
@@ -77,22 +78,32 @@ typedef struct { /* ScaledPosterior beside its parts: common coefficients, preci
     double *Q, *slope, *common, *middle, common_ld, *G, *srate, *smean, divergence, dof;
 } Law;
 
-typedef struct { /* arrays that are released together */
-    void *held[MOST_ARRAYS];
+typedef struct { /* arrays that are released together: parts of `base`, and others beyond its size */
+    void *held[MOST_ARRAYS], *base;
+    int64_t size, used;
     int n, failed;
 } Room;
 
 /* Zeros from a multiple of 64 bytes on, so that no register's worth of them crosses a cache line. */
 static double *take(Room *room, int64_t n) {
-    void *found = room->n < MOST_ARRAYS ? calloc((size_t)(n > 0 ? n : 1) + 8, sizeof(double)) : NULL;
-    if (found) room->held[room->n++] = found;
-    else room->failed = 1;
-    return found ? (double *)(((uintptr_t)found + 63) & ~(uintptr_t)63) : NULL;
+    const size_t bytes = ((size_t)(n > 0 ? n : 1) * sizeof(double) + 63) / 64 * 64;
+    char *from = (char *)room->base + room->used;
+    room->used += (int64_t)bytes;
+    if (room->used > room->size) {
+        from = room->n < MOST_ARRAYS ? calloc(bytes + 64, 1) : NULL;
+        if (from) room->held[room->n++] = from;
+        else room->failed = 1;
+    }
+    double *start = (double *)(((uintptr_t)from + 63) & ~(uintptr_t)63);
+    return room->used > room->size ? start : memset(start, 0, bytes);
 }
 
 static void copy(double *to, const double *from, int64_t n) {
     if (n) memcpy(to, from, sizeof(double) * (size_t)n);
 }
+
+/* Columns up to whole tiles. */
+static int64_t tiled(int64_t d) { return d < TILE ? d : (d + TILE - 1) / TILE * TILE; }
 
 static int positive(double x) { return x > 0.0 && x < INFINITY; }
 
@@ -182,16 +193,17 @@ INLINE double log1(double x) {
     return z + k * 6.93147180369123816490e-01 + 0.0 * x;
 }
 
-/* Sums over l of a[u * across + l] b[l * stride + i]. */
-INLINE void tile(int64_t n, const double *a, int64_t across, const double *b, int64_t stride, double *out) {
+/* Sums over l of a[u * across + l * along] b[l * stride + i]. */
+INLINE void tile(int64_t n, const double *a, int64_t across, int64_t along, const double *b, int64_t stride,
+                 double *out) {
     double s[TILE][TILE];
-    for (int u = 0; u < TILE; u++) EACH(TILE) s[u][i] = 0.0;
-    for (int64_t l = 0; l < n; l++)
+    for (int u = 0; u < TILE; u++) EACH(TILE) s[u][i] = a[u * across] * b[i];
+    for (int64_t l = 1; l < n; l++)
         for (int u = 0; u < TILE; u++) {
-            double factor = a[u * across + l];
+            double factor = a[u * across + l * along];
             EACH(TILE) s[u][i] += factor * b[l * stride + i];
         }
-    memcpy(out, s, sizeof(s));
+    for (int u = 0; u < TILE; u++) EACH(TILE) out[u * TILE + i] = s[u][i];
 }
 
 /* Adds a multiple of some numbers. */
@@ -199,34 +211,50 @@ INLINE void add_times(int64_t n, double factor, const double *from, double *to) 
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
-/* Inverse and log-determinant by Cholesky; zero if the matrix is not positive definite. Innermost
- * are sums of whole rows, which need no order of additions to be changed for wide registers. */
+/* Subtracts U'B from the rows of B from J on, of which U has those before J; some columns, in tiles. */
+INLINE void eliminate(int64_t J, int64_t D, const double *U, double *B, int64_t first, int64_t last) {
+    double s[TILE * TILE];
+    for (int64_t at = first; at < last && J; at += TILE) {
+        tile(J, U + J, 1, D, B + at, D, s);
+        for (int u = 0; u < TILE; u++) add_times(TILE, -1.0, s + u * TILE, B + (J + u) * D + at);
+    }
+}
+
+/* Inverse and log-determinant by Cholesky, in bands of rows of a matrix that has ones on its diagonal up
+ * to whole tiles; zero if it is not positive definite. `work` has room for two such matrices. */
 CLONES static int invert(const double *A, int64_t d, double *inverse, double *ld, double *work) {
-    double *U = work, *W = work + d * d, s[TILE * TILE], logs = 0.0;
-    copy(U, A, d * d);
-    memset(W, 0, sizeof(double) * (size_t)(d * d));
+    const int64_t band = d < TILE ? d : TILE, D = tiled(d);
+    double *U = work, *W = work + D * D, s[TILE * TILE], logs = 0.0;
+    memset(work, 0, sizeof(double) * (size_t)(2 * D * D));
+    for (int64_t i = 0; i < D; i++) U[i * D + i] = W[i * D + i] = 1.0;
+    for (int64_t i = 0; i < d; i++) copy(U + i * D, A + i * d, d);
+    for (int64_t J = 0; J < D; J += band) { /* A = U'U */
+        eliminate(J, D, U, U, J, D);
+        for (int64_t j = J; j < J + band; j++) {
+            double *own = U + j * D;
+            if (!positive(own[j])) return 0;
+            double root = sqrt(own[j]);
+            logs += log(root);
+            for (int64_t i = j; i < D; i++) own[i] /= root;
+            for (int64_t i = j + 1; i < J + band; i++) add_times(D - i, -own[i], own + i, U + i * D + i);
+        }
+    }
+    for (int64_t J = 0; J < D; J += band) { /* U'W = I */
+        eliminate(J, D, U, W, 0, J);
+        for (int64_t j = J; j < J + band; j++) {
+            double *own = W + j * D;
+            for (int64_t k = J; k < j; k++) add_times(k + 1, -U[k * D + j], W + k * D, own);
+            for (int64_t i = 0; i <= j; i++) own[i] /= U[j * D + j];
+        }
+    }
     memset(inverse, 0, sizeof(double) * (size_t)(d * d));
-    for (int64_t j = 0; j < d; j++) { /* A = U'U */
-        double *own = U + j * d;
-        if (!positive(own[j])) return 0;
-        double root = sqrt(own[j]);
-        logs += log(root);
-        for (int64_t i = j; i < d; i++) own[i] /= root;
-        for (int64_t i = j + 1; i < d; i++) add_times(d - i, -own[i], own + i, U + i * d + i);
-    }
-    for (int64_t j = 0; j < d; j++) { /* W U' = I */
-        double *own = W + j * d;
-        own[j] = 1.0;
-        for (int64_t k = 0; k < j; k++) add_times(k + 1, -U[k * d + j], W + k * d, own);
-        for (int64_t i = 0; i <= j; i++) own[i] /= U[j * d + j];
-        for (int64_t i = 0; i <= j && d < TILE; i++) add_times(i + 1, own[i], own, inverse + i * d);
-        for (int64_t i = 0; i < d && d >= TILE; i++) U[i * d + j] = own[i];
-    }
-    for (int64_t i = 0; i < d && d >= TILE; i += TILE) /* W'W, in tiles, of which the last ones overlap */
+    for (int64_t l = 0; l < d && d < TILE; l++) /* W'W */
+        for (int64_t i = 0; i <= l; i++) add_times(i + 1, W[l * D + i], W + l * D, inverse + i * d);
+    for (int64_t i = 0; i < d && d >= TILE; i += TILE)
         for (int64_t j = 0; j <= i; j += TILE) {
-            int64_t row = i < d - TILE ? i : d - TILE, at = j < d - TILE ? j : d - TILE;
-            tile(d - row, U + row * d + row, d, W + row * d + at, d, s);
-            for (int u = 0; u < TILE; u++) copy(inverse + (row + u) * d + at, s + u * TILE, TILE);
+            tile(D - i, W + i * D + i, 1, D, W + i * D + j, D, s);
+            for (int64_t u = 0; u < TILE && i + u < d; u++)
+                copy(inverse + (i + u) * d + j, s + u * TILE, j + TILE < d ? TILE : d - j);
         }
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < i; j++) inverse[j * d + i] = inverse[i * d + j];
@@ -294,7 +322,7 @@ INLINE void multiply(int64_t rows, int64_t n, int64_t columns, const double *a, 
     else for (int64_t i = 0; i < rows; i += TILE)
         for (int64_t j = 0; j < columns; j += TILE) {
             int64_t row = i < rows - TILE ? i : rows - TILE, at = j < columns - TILE ? j : columns - TILE;
-            tile(n, a + row * n, n, b + at, columns, s);
+            tile(n, a + row * n, n, 1, b + at, columns, s);
             for (int u = 0; u < TILE; u++) copy(out + (row + u) * columns + at, s + u * TILE, TILE);
         }
 }
@@ -324,7 +352,7 @@ static double *layout(const Part *a, double *at, Sums *sums) {
 /* Normal.plus, MatrixNormalGamma.posterior, for these precisions of the prior. */
 CLONES static int learn_part(Part *a, const double *prior, const Sums *sums, Room *room) {
     const int64_t n = a->n, r = a->r, d = a->d;
-    double *work = take(room, 2 * d * d);
+    double *work = take(room, 2 * tiled(d) * tiled(d));
     a->A = take(room, n * d * d), a->C = take(room, n * d * d), a->mean = take(room, n * r * d);
     a->sh = take(room, n), a->rt = take(room, n * r), a->tau = take(room, n * r);
     a->elt = take(room, n), a->squares = take(room, 2 * d);
@@ -722,15 +750,16 @@ static void weigh_pairs(const double *matrix, int64_t d, double factor, double *
 }
 
 typedef struct { /* a piece of d columns for K components, and factors and sums of products of two. If
-                  * few, products follow; else zeros up to whole tiles, then weighted columns, then rows */
+                  * few, products follow; else zeros up to whole tiles. Of many there are also weighted
+                  * ones, and tiles with a line of the cache for each column, or for each row. */
     int64_t d, D, K;
-    double *x, *factor, *sums;
+    double *x, *factor, *sums, *weighted, *by_column, *by_row;
 } Columns;
 
 static Columns columns_of(int64_t d, int64_t K, Room *room) {
-    const int64_t D = (d + TILE - 1) / TILE * TILE, few = d <= FEW, each = few ? PAIRS(d) : D * D;
-    double *x = take(room, (few ? d + PAIRS(d) : 3 * D) * R);
-    return (Columns){d, D, K, x, take(room, K * each), take(room, K * each)};
+    const int64_t D = tiled(d), few = d <= FEW, each = few ? PAIRS(d) : D * D;
+    double *x = take(room, (few ? d + PAIRS(d) : 4 * D) * R), *more = x + D * R;
+    return (Columns){d, D, K, x, take(room, K * each), take(room, K * each), more, more + D * R, more + 2 * D * R};
 }
 
 /* Rows that are not there repeat the first. */
@@ -738,10 +767,13 @@ INLINE void read_columns(Columns *to, const double *from, int64_t n, int64_t fir
     int64_t here = n - first < R ? n - first : R;
     if (to->d <= FEW) features(from, n, first, to->d, to->x);
     else for (int64_t j = 0; j < to->d; j++) {
-        double *x = to->x + j * R, *rows = to->x + 2 * to->D * R;
+        double *x = to->x + j * R;
         copy(x, from + j * n + first, here);
         for (int64_t i = here; i < R; i++) x[i] = x[0];
-        for (int64_t i = 0; i < R; i++) rows[i * to->D + j] = x[i];
+        for (int64_t i = 0; i < R; i++) {
+            to->by_column[(i / TILE * to->D + j) * TILE + i % TILE] = x[i];
+            to->by_row[(j / TILE * R + i) * TILE + j % TILE] = x[i];
+        }
     }
 }
 
@@ -761,7 +793,7 @@ INLINE void quadratics(const Columns *a, double *out) {
     else for (int64_t k = 0; k < a->K; k++)
         for (int64_t j = 0; j < D; j += TILE)
             for (int64_t first = 0; first < R; first += TILE) {
-                tile(j + TILE, a->factor + (k * D + j) * D, D, a->x + first, R, s);
+                tile(j + TILE, a->factor + (k * D + j) * D, D, 1, a->by_column + first * D, TILE, s);
                 for (int u = 0; u < TILE; u++)
                     EACH(TILE) out[k * R + first + i] += s[u * TILE + i] * a->x[(j + u) * R + first + i];
             }
@@ -773,11 +805,11 @@ INLINE void add_squares(Columns *a, const double *w) {
     double s[TILE * TILE];
     if (a->d <= FEW) add_sums(a->K, PAIRS(a->d), a->x + a->d * R, w, a->sums);
     else for (int64_t k = 0; k < a->K; k++) {
-        double *weighted = a->x + D * R, *rows = weighted + D * R;
+        double *weighted = a->weighted;
         for (int64_t j = 0; j < D; j++) EACH_ROW weighted[j * R + i] = w[k * R + i] * a->x[j * R + i];
         for (int64_t j = 0; j < D; j += TILE)
             for (int64_t l = 0; l <= j; l += TILE) {
-                tile(R, weighted + j * R, R, rows + l, D, s);
+                tile(R, weighted + j * R, R, 1, a->by_row + l * R, TILE, s);
                 for (int u = 0; u < TILE; u++)
                     EACH(TILE) a->sums[(k * D + j + u) * D + l + i] += s[u * TILE + i];
             }
@@ -991,7 +1023,7 @@ static double sweep(Model *m, double *in, double *out, Room *room) {
     double *squares = precision + B, *of_blocks = ahead + B, *rest = of_blocks + B;
     for (int64_t b = 0; b < B; b++)
         points = m->points[b] > points ? m->points[b] : points;
-    double *work = take(room, 2 * most * most + points), *gain = m->stage ? rest : take(room, K);
+    double *work = take(room, 2 * tiled(most) * tiled(most) + points), *gain = m->stage ? rest : take(room, K);
     if (room->failed || !update(m, sums, precision, squares, &law, work, room))
         return room->failed ? INFINITY : NAN;
     if (m->stage != END) {
@@ -1381,7 +1413,7 @@ static double joint_sweep(Joint *m, const double *in, double *out, Room *room) {
     const int64_t K = m->K, d = m->d;
     const double *x = in + K, *xx = x + K * d;
     Sums shares = {.w = (double *)xx + K * PAIRS(d)};
-    double *work = take(room, 4 * d * d + 2 * d), *gate = out + (shares.w - in), kl, bound = 0.0;
+    double *work = take(room, 2 * (d * d + tiled(d) * tiled(d)) + 2 * d), *gate = out + (shares.w - in), kl, bound = 0.0;
     m->gate.sh = take(room, K), m->gate.elt = take(room, K);
     m->constant = take(room, K), m->linear = take(room, K * d), m->square = take(room, K * PAIRS(d));
     if (room->failed) return INFINITY;
@@ -1519,16 +1551,29 @@ static int read_drawn(Drawn *m, const Py_buffer *v) {
     return used_up(&head) && used_up(&small) && used_up(&weights) && used_up(&rows) && used_up(&out);
 }
 
+/* Rooms of earlier calls, as fresh pages take a tenth of a sweep of 200 columns; under the lock of the
+ * interpreter. */
+static Room spare[MOST_SPARE];
+static int n_spare;
+
 static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, int *)) {
     Py_buffer v[5];
-    Room room = {{NULL}, 0, 0};
+    Room room = {{NULL}, NULL, 0, 0, 0, 0};
     double bound;
     int known = 0;
     if (!PyArg_ParseTuple(args, "y*y*y*y*w*", v, v + 1, v + 2, v + 3, v + 4)) return NULL;
+    if (n_spare) room = spare[--n_spare];
     Py_BEGIN_ALLOW_THREADS
     bound = run(v, &room, &known);
     while (room.n) free(room.held[--room.n]);
+    if (room.used > room.size) {
+        free(room.base);
+        room.base = malloc((size_t)room.used + 64), room.size = room.base ? room.used : 0;
+    }
     Py_END_ALLOW_THREADS
+    room.used = room.failed = 0;
+    if (n_spare < MOST_SPARE) spare[n_spare++] = room;
+    else free(room.base);
     for (int i = 0; i < 5; i++) PyBuffer_Release(v + i);
     if (known) return PyFloat_FromDouble(bound);
     PyErr_SetString(PyExc_ValueError, "lengths of the arrays do not agree with the sizes");
