@@ -177,7 +177,7 @@ results/test_leave_one_out.py: bayesvb/engines/ refits; bayesvb/results/ groups 
 results/test_more_components.py: bayesvb/results/checks/ more_components
 results/test_pit_without_groups.py: bayesvb/results/ pit
 results/test_printing.py: bayesvb/results/ limits
-results/test_prior_predictive.py: bayesvb/estimators/ generative prior_rows
+results/test_prior_predictive.py: bayesvb/estimators/ prior_rows
 results/test_recalibration.py: bayesvb/results/ calibration
 results/test_remedies.py: bayesvb/results/checks/ edits
 results/test_response_notes.py: bayesvb/evaluation/ response_support

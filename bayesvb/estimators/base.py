@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,10 +17,12 @@ from bayesvb.argument_checks import (
     RENAMED,
     check_choice,
     check_count,
+    check_listed,
     check_positive,
     check_progress,
     checked,
     fresh_seed,
+    shown,
 )
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
@@ -34,17 +36,22 @@ from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, se
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.fitting import fitted
+from bayesvb.estimators.parameter_values import checked_draws
 from bayesvb.estimators.previous_fit import start_of
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.estimators.weighing import passes_to_weigh
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.forking import forks_in_children
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.all_rows import is_sample
+from bayesvb.results.all_rows import fitted_rows, is_sample
 from bayesvb.results.base import AbstractFit, AbstractPublicModel, with_fields
 from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.fit_call import prelude
+from bayesvb.results.named_draws import log_joint
 from bayesvb.results.other_names import meant_of_model
+from bayesvb.results.prior_predictive import prior_predictive
+from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
 INTERVALS = ("linear-response", "mean-field")
@@ -105,7 +112,6 @@ class AbstractEstimator(AbstractPublicModel):
         object.__setattr__(self, "all_rows", all_rows)
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
-        """Centres and scales by part, if they do not come from the rows in memory."""
         given = getattr(self, "scaling", None)
         if given is None or not is_sample(self):
             return {}
@@ -346,6 +352,93 @@ class AbstractEstimator(AbstractPublicModel):
         except DataError as error:
             raise DataError(f"{type(self).__name__}: {error.why}", hint=error.hint) from error
 
+    @checked
+    def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
+        """Draws of the parameters and of the data from the prior, before anything is fitted.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+            By default a new one is drawn, and kept in the attributes.
+
+        Returns
+        -------
+        InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x)
+            Group ``prior`` with the names, axes and units of the posterior of a fit, and group
+            ``prior_predictive`` with data at the rows used, at most 500 of them.
+        """
+        return prior_predictive(self, draws, seed)
+
+    @checked
+    def prior_draws(self, draws: int = 500, seed: int | None = None) -> Draws:
+        """Draws of the parameters from the prior, as the model has them: what ``log_joint`` takes.
+
+        They belong to the standardised data, and to the model's own parametrisation: a softmax gate
+        has coefficients of all components, of which ``prior_predictive`` shows differences.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+            By default a new one is drawn.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (draws, ...)
+            ``fit.draws`` has the same names and shapes.
+        """
+        check_count("draws", draws)
+        return self.core.prior_draws(draws, np.random.default_rng(fresh_seed(seed)))
+
+    def log_joint(
+        self, parameters: Mapping[str, object], *, order: Sequence[int] | None = None
+    ) -> float | DrawVector:
+        r"""Log prior density of the parameters plus the log likelihood of the data given them.
+
+        The likelihood is in the units of the data; a row of case weight w counts w times; classes,
+        scores and latent vectors are summed or integrated out. The prior density belongs to the
+        parameters as they are given here, on the standardised scale: ``prior_table`` has it in the
+        units of the data.
+
+        Parameters
+        ----------
+        parameters : Mapping of str to array
+            Named and shaped as ``prior_draws`` and ``fit.draws``: all parameters, with a leading
+            axis of draws or, for one point, without. Coefficients belong to standardised columns
+            and response; ``precision`` is ``1 / sigma^2`` or the inverse of a covariance matrix;
+            ``gate`` has the coefficients of the logits of all components or sticks, or the weights
+            themselves if they do not depend on covariates.
+        order : sequence of int, optional
+            ``fit.order``, for the draws of a fit: how its components were sorted. Only sticks need
+            it, whose order is part of the model.
+
+        Returns
+        -------
+        float or ndarray, shape (draws,)
+
+        Raises
+        ------
+        DataError
+            A parameter is missing or unknown, has another shape, or a value outside its support; or
+            ``order`` is not an order of the components.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("mcycle")
+        >>> model = bvb.DensityRegression("accel ~ times", data, n_components=2)
+        >>> model.log_joint(model.prior_draws(3, seed=1)).shape
+        (3,)
+        """
+        if order is None:
+            core = self.core
+        else:
+            core = self.relabelled(self.core, _permutation(order, self.size))
+        draws, single = checked_draws(core, parameters)
+        log_density = log_joint(core, fitted_rows(self), draws, self.log_jacobian)
+        return float(log_density[0]) if single else log_density
+
     def __str__(self) -> str:
         from bayesvb.results.printing import model_text
 
@@ -363,3 +456,23 @@ def empty_stats(core: AnyModel, source: AbstractSource) -> SufficientStats:
     """Statistics of no rows: zeros of the right shapes."""
     empty: SufficientStats = core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))
     return empty
+
+
+def _permutation(order: Sequence[int], size: int) -> list[int]:
+    """The order of the components as integers; a single component may be omitted.
+
+    Raises
+    ------
+    DataError
+        If it is not each number of a component once.
+    """
+    check_listed("order", order)
+    numbers = [int(one) for one in order if isinstance(one, int | np.integer)]
+    if size == 1 and len(order) == 0:
+        return [0]
+    if len(numbers) != len(order) or sorted(numbers) != list(range(size)):
+        raise DataError(
+            f"order={shown(order)} must name each of the components 0 to {size - 1} once",
+            hint="write order=fit.order",
+        )
+    return numbers

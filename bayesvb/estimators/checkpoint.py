@@ -111,8 +111,6 @@ def _data_hash(model: AbstractPublicModel) -> str:
     Functions of the user are part of the matrices only: a formula that calls ``h(x)`` is the same
     text for every ``h``.
     """
-    from bayesvb.results.capabilities import HasGivenScales
-
     design = model.design
     rows = pd.util.hash_pandas_object(design.frame, index=False).to_numpy()
     digest = hashlib.sha256(rows.tobytes())
@@ -123,7 +121,7 @@ def _data_hash(model: AbstractPublicModel) -> str:
         "response": design.response,
         "offset": design.offset,
         **{f"matrix {part}": matrix for part, matrix in design.matrices.items()},
-        **(model.given_scales() if isinstance(model, HasGivenScales) else {}),
+        **model.given_scales(),
     }
     for name, values in arrays.items():
         if values is not None:

@@ -25,7 +25,7 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.base import AbstractFit
-from bayesvb.results.groups import grouping_of, observed_units
+from bayesvb.results.groups import observed_units
 
 
 def without_groups(
@@ -163,7 +163,7 @@ def with_memberships(
             f"observed= is not available for a fit by method={fit.method!r}",
             hint="fit by method='cavi', 'em', or 'svi'",
         )
-    grouping = grouping_of(fit.model)
+    grouping = fit.model.grouping
     name = "" if grouping is None else grouping.name
     labels = columns_of(frame, [name], whose="the new data")[name][complete]
     index, known = _conditional_weights(fit, observed)

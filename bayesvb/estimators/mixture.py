@@ -18,7 +18,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import empty_stats
+from bayesvb.estimators.base import AbstractEstimator, empty_stats
 from bayesvb.estimators.component_tables import (
     component_table,
     responsibilities_of,
@@ -26,7 +26,6 @@ from bayesvb.estimators.component_tables import (
 )
 from bayesvb.estimators.fit_request import COMBINATIONS
 from bayesvb.estimators.gating import expected_shares, weights_at
-from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.component_model import ComponentModel
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture, MixtureStats
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound="AbstractGatedMixture")
 
 
-class AbstractMixture(AbstractGenerative):
+class AbstractMixture(AbstractEstimator):
     """A public model whose rows come from one of several components."""
 
     n_components: int

@@ -22,8 +22,8 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import FormulaError
+from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.gaussian_mixture import filled
-from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import NormalPriors, check_priors
 from bayesvb.estimators.row_scales import sample_block, sample_scaling
@@ -55,7 +55,7 @@ SIGMA = ParameterText(
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Normal(AbstractGenerative):
+class Normal(AbstractEstimator):
     r"""Mean and standard deviation of one sample, with independent factors a posteriori.
 
     .. math:: y \sim N(\mu, \sigma^2), \quad q(\mu, \sigma) = q(\mu)\, q(\sigma).

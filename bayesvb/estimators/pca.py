@@ -22,8 +22,8 @@ from bayesvb.data.standardised_blocks import OBSERVED, gapped_block
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError, DesignWarning, PriorError, warn
+from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.gaussian_mixture import filled
-from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import PcaPriors, check_priors
 from bayesvb.estimators.row_scales import (
@@ -77,7 +77,7 @@ NOISE = ParameterText(
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class BayesianPCA(AbstractGenerative):
+class BayesianPCA(AbstractEstimator):
     r"""Principal components with uncertainty, whose number follows from the data.
 
     .. math:: t = W x + \mu + \epsilon, \quad x \sim N(0, I), \quad

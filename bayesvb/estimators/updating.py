@@ -33,7 +33,6 @@ from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit, AbstractPublicModel
 from bayesvb.results.capabilities import HasComponents, SummarisesRows
 from bayesvb.results.exact_draws import is_integrated, with_integrated_scales
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import PosteriorDraws, count
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, resolved, withheld
@@ -271,7 +270,7 @@ def check_updatable(fit: AbstractFit) -> None:
         why = f"a fit that {fit.combination} does not have a single posterior"
     elif fit.is_sampled or not fit.engine.bounds_evidence:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
-    elif grouping_of(fit.model) is not None:
+    elif fit.model.grouping is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
     elif fit.model.weight_type == "sampling":
         why = "sampling weights are relative to the weights of all rows"

@@ -11,6 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from bayesvb.numerics.arrays import Indices
+
 Name = Literal["replicates", "importance", "stacking", "pruning", "prior"]
 
 NUMBERS: dict[Name, int] = {
@@ -76,6 +78,12 @@ class Streams:
         if not most < n_all:
             raise ValueError(f"most={most} must be below the number of rows, {n_all}")
         return self._sized(most, ROWS)
+
+    def sample(self, most: int, n_all: int) -> Indices:
+        """Positions of at most this number of rows in their order, chosen at random if need be."""
+        if n_all <= most:
+            return np.arange(n_all)
+        return np.sort(self.rows(most, n_all).choice(n_all, size=most, replace=False))
 
     def reliability(self, n_all: int) -> np.random.Generator:
         """Stream for the rows of reliability curves, and for simulated classes.

@@ -14,6 +14,7 @@ from jaxtyping import Float, Shaped
 
 from bayesvb.argument_checks import checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.grouping import Grouping
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
@@ -115,6 +116,9 @@ class AbstractPublicModel(abc.ABC):
     all_rows: AbstractSource | None = None
     """Model of all rows where not all are in memory: ``design`` and ``source`` are a sample."""
 
+    grouping: Grouping | None = None
+    """Groups of rows that share one component; None where each row has its own."""
+
     @property
     def response(self) -> Response:
         """Description of the response by its family."""
@@ -194,6 +198,10 @@ class AbstractPublicModel(abc.ABC):
     @abc.abstractmethod
     def over(self, source: AbstractSource) -> AbstractPublicModel:
         """The model of other rows, in the units that it has."""
+
+    @abc.abstractmethod
+    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
+        """Centres and scales by part, if they do not come from the rows in memory."""
 
     def default_priors(self, size: int) -> object:
         """Priors where none are given, of a model with this number of components."""

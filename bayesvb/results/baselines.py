@@ -12,7 +12,6 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.linear_baseline import leave_groups_out, leave_one_out
 from bayesvb.evaluation.multinomial_baseline import probabilities_left_out
 from bayesvb.numerics.arrays import RowIntegers, RowVector
-from bayesvb.results.groups import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -57,7 +56,7 @@ def _linear_baseline(fit: AbstractFit) -> RowVector | None:
             f"a fit of {type(fit.model).__name__} has no linear model to compare with",
             hint="give a fit of a DensityRegression with a numeric response",
         )
-    grouping, terms = grouping_of(fit.model), design.matrices[MEAN]
+    grouping, terms = fit.model.grouping, design.matrices[MEAN]
     total = np.zeros(design.n_rows if grouping is None else len(grouping.labels))
     for one in fit.model.observed().values():
         one = one if design.offset is None else one - design.offset

@@ -25,7 +25,6 @@ from bayesvb.evaluation.classification import calibration_error, reliability
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_evaluation import HeldOutClasses, held_out_classes, held_out_events
 from bayesvb.results.criteria import answers
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, copies, every_row
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import (
@@ -33,7 +32,6 @@ from bayesvb.results.pit import (
     check_continuous,
     check_numeric,
     check_rows_alone,
-    chosen_groups,
     pit_values,
     without_groups,
 )
@@ -110,8 +108,9 @@ def recalibrations(fit: AbstractFit) -> tuple[Recalibration, ...]:
     In grouped data, whole groups are held out.
     """
     check_continuous(fit)
-    if grouping_of(fit.model) is not None:
-        values, weight = without_groups(fit, chosen_groups(fit))
+    if fit.model.grouping is not None:
+        groups = Streams(fit.seed).sample(LIMITS.quick_subsample, fit.model.source.n_rows)
+        values, weight = without_groups(fit, groups)
         return tuple(Recalibration.of(each, weight) for each in values)
     at = every_row(fit.model.source.n_rows, fit.seed)
     weights = fit.model.weights
@@ -136,7 +135,7 @@ def check_recalibrated(fit: AbstractFit, recalibrate: object, kind: str) -> None
     check_continuous(fit)
     if kind not in RECALIBRATED_KINDS:
         raise not_recalibrated(kind)
-    if grouping_of(fit.model) is not None:
+    if fit.model.grouping is not None:
         check_answers(fit)
 
 

@@ -66,14 +66,6 @@ class HasComponents(Protocol):
 
 
 @runtime_checkable
-class HasGivenScales(Protocol):
-    """Model whose units may come from more rows than it holds."""
-
-    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
-        """Centres and scales by part, where they do not come from the rows."""
-
-
-@runtime_checkable
 class TakesGivenScales(Protocol):
     """Rows in memory that may be put in the units of more rows."""
 
@@ -129,14 +121,6 @@ class HasScores(Protocol):
 
     def moments(self, fit: AbstractFit) -> tuple[pd.Series, pd.DataFrame]:
         """Mean and covariance of a new row under the posterior."""
-
-
-@runtime_checkable
-class HasPriorDraws(Protocol):
-    """Model whose draws may come from the prior or from a fit; the core has ``prior_draws``."""
-
-    def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> object:
-        """Draws of the parameters and of the data from the prior."""
 
 
 @runtime_checkable

@@ -15,7 +15,6 @@ from bayesvb.evaluation.reliability import Reliability, reliability
 from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.baselines import multinomial_baseline
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import fold_probabilities, leave_folds_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import folds_affordable, left_out_at
@@ -54,7 +53,7 @@ def held_out_events(fit: AbstractFit, at: RowIntegers) -> HeldOutClasses:
     fitted = fit.predictive(fit.model.design.data_at(at)).mean()
     codes = np.asarray(fit.model.design.response, dtype=int).reshape(-1)[at]
     both = np.column_stack([1.0 - fitted, fitted])
-    if grouping_of(fit.model) is not None:
+    if fit.model.grouping is not None:
         return HeldOutClasses(codes, both, both, None)
     observed = np.exp(left_out_at(fit, at).pointwise).clip(0.0, 1.0)
     one = np.where(codes == 1, observed, 1.0 - observed)

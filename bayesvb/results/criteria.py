@@ -23,7 +23,7 @@ from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.arrays import DrawRows, Indices, RowVector
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.exact_draws import is_integrated, likelihood_draws
-from bayesvb.results.groups import group_numbers, grouping_of, units_of
+from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import (
     RowsLeftOut,
@@ -182,7 +182,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool, refits: bool 
 
 def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
     """Raise if groups are requested for a fit that holds out its own groups."""
-    grouping = grouping_of(fit.model)
+    grouping = fit.model.grouping
     if groups is not None and grouping is not None:
         raise DataError(
             f"groups= is given, but the model has group={grouping.name!r}",
@@ -251,12 +251,15 @@ def left_out(fit: AbstractFit, at: Indices | None = None) -> Elpd:
     else:
         densities = by_fold(source, fit.without_folds, density, chosen)
     seen = density(fit.stats, chosen)
-    units = units_of(model)
-    labels, weights = units.index[chosen], units.weights
-    weights = None if weights is None else weights[chosen]
-    p = sum_and_error(seen - densities, weights)[0]
+    units = units_of(model).take(chosen)
+    p = sum_and_error(seen - densities, units.weights)[0]
     return Elpd(
-        kind="loo", pointwise=densities, p=p, labels=labels, weights=weights, method="folds"
+        kind="loo",
+        pointwise=densities,
+        p=p,
+        labels=units.index,
+        weights=units.weights,
+        method="folds",
     )
 
 

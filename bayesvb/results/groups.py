@@ -135,6 +135,11 @@ class Units:
         """Plural name of the units."""
         return "rows" if self.grouping is None else "groups"
 
+    def take(self, at: RowIntegers) -> Units:
+        """Some of the units, in this order, which are no longer divided into groups."""
+        weights = None if self.weights is None else self.weights[at]
+        return Units(self.index[at], weights, None)
+
     def in_row_order(
         self, values: Float[np.ndarray, "*axes rows"]
     ) -> Float[np.ndarray, "*axes rows"]:
@@ -142,14 +147,9 @@ class Units:
         return values if self.grouping is None else self.grouping.in_row_order(values)
 
 
-def grouping_of(model: AbstractPublicModel) -> Grouping | None:
-    """Groups of rows that share one component; None where each row has its own."""
-    return model.grouping if isinstance(model, HasGroups) else None
-
-
 def units_of(model: AbstractPublicModel) -> Units:
     """The units of a model."""
-    grouping = grouping_of(model)
+    grouping = model.grouping
     if grouping is None:
         return Units(model.design.index, model.weights, None)
     weights = None if model.weights is None else model.weights[grouping.first]
@@ -160,7 +160,7 @@ def places_of_rows(
     fit: AbstractFit, at: RowIntegers
 ) -> tuple[Int[np.ndarray, " units"], RowIntegers | slice]:
     """Units of these rows, and the positions of the rows among the units."""
-    grouping = grouping_of(fit.model)
+    grouping = fit.model.grouping
     if grouping is None:
         return at, slice(None)
     groups = np.unique(grouping.number[at])
@@ -182,7 +182,7 @@ def observed_units(
         If a column is absent, or a covariate of the weights differs within a group.
     """
     rows = model.rows(data, response=True)
-    if not isinstance(model, HasGroups) or model.grouping is None:
+    if model.grouping is None or not isinstance(model, HasGroups):
         return rows.index, rows.complete, model.block(rows)
     grouping = model.grouping.of_data(as_frame(data), rows.complete)
     every = np.ones(len(grouping.labels), dtype=bool)
@@ -192,7 +192,7 @@ def observed_units(
 def units_at(fit: AbstractFit, at: Int[np.ndarray, " units"]) -> Block:
     """Some units of a fit on the standardised scale, each counted once."""
     model = fit.model
-    if grouping_of(model) is None:
+    if model.grouping is None:
         return model.block(model.design.rows_at(at, response=True))
     return replace(model.source.take(at), weight=None)
 

@@ -29,7 +29,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers, leaves_folds_out
-from bayesvb.results.groups import grouping_of, units_of
+from bayesvb.results.groups import units_of
 from bayesvb.results.leave_one_out import leave_folds_out, without_rows
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws, count
@@ -77,7 +77,7 @@ def check_continuous(fit: AbstractFit) -> None:
 
 def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
     """Raise if rows are grouped: rows of one group are not exchangeable with other rows."""
-    grouping = grouping_of(fit.model)
+    grouping = fit.model.grouping
     if grouping is not None:
         raise DataError(
             f"recalibrate={recalibrate!r} needs independent rows, but the model has "
@@ -100,7 +100,7 @@ def seen_pits(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses cho
 
 def _of_one(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses chosen"]:
     """PIT values from one restart: without the row, its fold, or not at all."""
-    if grouping_of(fit.model) is not None:
+    if fit.model.grouping is not None:
         cdf, mass = within_groups(fit)
         return randomised(fit, at, cdf[:, at], mass[at])
     if answers(fit):
@@ -301,15 +301,6 @@ def earlier_rows(
             values[..., start : start + size - 1], axis=-1
         )
     return earlier
-
-
-def chosen_groups(fit: AbstractFit) -> Indices:
-    """Indices of the held-out groups: all, unless there are very many."""
-    n_groups = fit.model.source.n_rows
-    if n_groups <= LIMITS.quick_subsample:
-        return np.arange(n_groups)
-    rng = Streams(fit.seed).rows(LIMITS.quick_subsample, n_groups)
-    return np.sort(rng.choice(n_groups, size=LIMITS.quick_subsample, replace=False))
 
 
 def check_answers(fit: AbstractFit) -> None:

@@ -26,7 +26,7 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.exact_draws import log_evidence
 from bayesvb.results.group_covariance import GROUP_SD
-from bayesvb.results.groups import grouping_of, units_of
+from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import interval_note, response_notes
@@ -102,7 +102,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     """Canonical formula, with its defaults, and the rows used."""
     note = gate_note(model)
     filled = f"   ({note})" if note else ""
-    grouping = grouping_of(model)
+    grouping = model.grouping
     rows = rows_text(model)
     if not holds_all_rows(model.source):
         rows = f"{model.source.n_rows:,} rows ({model.design.n_rows:,} of them kept)"

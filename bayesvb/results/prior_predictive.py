@@ -13,7 +13,6 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
 from bayesvb.numerics.arrays import Indices
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.named_draws import ModelDraws, chunks, count
 from bayesvb.storage.arviz_objects import check_names, coordinate, to_arviz
 
@@ -45,7 +44,7 @@ def prior_predictive(model: AbstractPublicModel, draws: int, seed: int | None) -
 
 def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
     """Rows of the fit, at most ``MOST_ROWS`` of them or about that number in whole groups."""
-    design, grouping = model.design, grouping_of(model)
+    design, grouping = model.design, model.grouping
     most = min(design.n_rows, MOST_ROWS)
     if grouping is None:
         rows = design.rows_at(_evenly(design.n_rows, most))

@@ -14,7 +14,6 @@ from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.results.all_rows import is_sample, rows_to_keep, sample_state
 from bayesvb.results.arviz_groups import attributes, fixed_groups
 from bayesvb.results.base import AbstractFit, Member
-from bayesvb.results.capabilities import HasGivenScales
 from bayesvb.storage.arviz_objects import as_tree, to_arviz
 from bayesvb.storage.netcdf import frame_to_dataset, write_tree
 
@@ -148,8 +147,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
     arrays["complete"] = complete.astype(np.int8)
     if isinstance(source, PartlyKept):
         arrays["all_rows"] = np.array([float(source.count), source.weight])
-    if isinstance(fit.model, HasGivenScales):
-        arrays |= {f"scales.{name}": one for name, one in fit.model.given_scales().items()}
+    arrays |= {f"scales.{name}": one for name, one in fit.model.given_scales().items()}
     if fit.model.weights is not None:
         arrays["weights"] = fit.model.weights
     # Dimensions by length: HDF5 takes as long for a dimension as for a small array.

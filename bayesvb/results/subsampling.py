@@ -64,21 +64,15 @@ class RowSample:
 
 def sample(fit: AbstractFit, most: int) -> RowSample:
     """Sample of at most this number of rows of a fit, always the same rows."""
-    return _sample(fit.model.design.n_rows, most, fit.seed)
+    n_all = fit.model.design.n_rows
+    return RowSample(Streams(fit.seed).sample(most, n_all), n_all)
 
 
 def unit_sample(fit: AbstractFit, most: int) -> RowSample:
     """Sample of at most this number of units that are held out together, rows or groups."""
     units = units_of(fit.model)
-    return replace(_sample(len(units.index), most, fit.seed), plural=units.plural)
-
-
-def _sample(n_all: int, most: int, seed: int) -> RowSample:
-    """A choice without replacement, in order."""
-    if n_all <= most:
-        return RowSample(np.arange(n_all), n_all)
-    rng = Streams(seed).rows(most, n_all)
-    return RowSample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
+    n_all = len(units.index)
+    return RowSample(Streams(fit.seed).sample(most, n_all), n_all, units.plural)
 
 
 def source_at(fit: AbstractFit, at: RowIntegers) -> InMemorySource:
@@ -110,13 +104,11 @@ def _log_likelihoods(fit: AbstractFit, at: RowIntegers) -> list[DrawRows]:
 def criteria_at(fit: AbstractFit, at: RowIntegers) -> tuple[Elpd, Elpd]:
     """LOO and WAIC of rows of the fit, without their warnings."""
     weights = np.array([member.weight for member in fit.parts])
-    units = units_of(fit.model)
-    labels, cases = units.index[at], units.weights
-    options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
+    units = units_of(fit.model).take(at)
     with ignoring_user_warnings():
         each = _log_likelihoods(fit, at)
-        widely = [waic([values], **options) for values in each]
-    wide = replace(combined(weights, widely), labels=labels)
+        widely = [waic([values], labels=units.index, weights=units.weights) for values in each]
+    wide = replace(combined(weights, widely), labels=units.index)
     return left_out_at(fit, at, each=each), wide
 
 
@@ -180,25 +172,23 @@ def loo_at(fit: AbstractFit, at: RowIntegers, values: DrawRows | None = None) ->
 
     These are ``values``, if they are at hand.
     """
-    units = units_of(fit.model)
-    labels, weights = units.index[at], None if units.weights is None else units.weights[at]
     if not answers(fit):
+        units = units_of(fit.model).take(at)
         values = log_likelihood(fit, at) if values is None else values
-        return loo([values], labels=labels, weights=weights)
+        return loo([values], labels=units.index, weights=units.weights)
     return of_rows(fit, without_rows(fit, at))
 
 
 def of_rows(fit: AbstractFit, held_out: RowsLeftOut) -> Elpd:
     """Criterion of the held-out rows of a fit of one restart."""
-    units = units_of(fit.model)
-    weights = None if units.weights is None else units.weights[held_out.at]
+    units = units_of(fit.model).take(held_out.at)
     return Elpd(
         kind="loo",
         pointwise=held_out.log_density - fit.model.log_jacobian,
-        p=sum_and_error(held_out.seen - held_out.log_density, weights)[0],
+        p=sum_and_error(held_out.seen - held_out.log_density, units.weights)[0],
         warning=bool(held_out.doubtful.any()),
-        labels=units.index[held_out.at],
-        weights=weights,
+        labels=units.index,
+        weights=units.weights,
         method="linear-response",
         n_refitted=int(held_out.refitted.sum()),
     )

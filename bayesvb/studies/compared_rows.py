@@ -16,7 +16,6 @@ from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.back_transformation import untransformed
 from bayesvb.results.comparison import SAME_SCALE
-from bayesvb.results.groups import grouping_of
 from bayesvb.studies.model_makers import MakesModel, class_codes, quietly_made
 
 
@@ -130,7 +129,7 @@ def _unit(made: Mapping[str, AbstractEstimator]) -> str | None:
     DataError
         If models group by different columns.
     """
-    groupings = {name: grouping_of(model) for name, model in made.items()}
+    groupings = {name: model.grouping for name, model in made.items()}
     names = {one.name for one in groupings.values() if one is not None}
     if len(names) > 1:
         columns = " and ".join(sorted(names))

@@ -18,7 +18,6 @@ from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.arrays import RowMask, RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, original, row_jacobian
-from bayesvb.results.groups import grouping_of
 
 MANY = "log_density"
 """The one score that whole rows of several variables, and groups of rows, have."""
@@ -154,7 +153,7 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
 def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Log density of all responses of each group; of models of single rows their sum."""
     densities, labels = fit.log_density(test), test[asked.unit].to_numpy()
-    if grouping_of(fit.model) is None:
+    if fit.model.grouping is None:
         densities = densities.groupby(labels, sort=False).sum()
     if asked.jacobian and fit.model.response.is_numeric:
         gain = pd.Series(row_jacobian(fit, fit.model.rows(test, response=True)), labels)

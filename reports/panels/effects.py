@@ -10,7 +10,6 @@ import numpy as np
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
-from bayesvb.results.groups import grouping_of
 
 from ..cells.names import called, cut, level_scale
 from ..cells.numerals import counted, percent, significant
@@ -40,7 +39,7 @@ def effects_panel(fit: AbstractFit) -> Summary | None:
     For several responses the largest of each; for classes, of the class with the largest change.
     None if groups have separate regression lines, as an average over these describes none of them.
     """
-    if grouping_of(fit.model) is not None and fit.model.size > 1:
+    if fit.model.grouping is not None and fit.model.size > 1:
         return None
     if not gated(fit) or not fit.model.design.covariates:
         return None

@@ -9,7 +9,6 @@ import numpy as np
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.distributions.row_averages import averaged_rows
 from bayesvb.effects.observed_rows import observed_rows
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.named_draws import count
 
 from ..cells.numerals import percent
@@ -30,7 +29,7 @@ MOST_CHANGES, MOST_CLASSES = 6, 8
 
 def subjects_panel(fit: AbstractFit) -> Summary | None:
     """Changes of the probability of class 1 with covariates, or the sizes of the classes."""
-    if grouping_of(fit.model) is None or fit.model.size < 2:
+    if fit.model.grouping is None or fit.model.size < 2:
         return None
     changes = [dot for name in compared(fit.model.design) for dot in _changes(fit, name)]
     if not changes:

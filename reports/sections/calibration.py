@@ -16,7 +16,6 @@ from bayesvb.formula.design import Design
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_evaluation import HeldOutClasses, held_out_events
 from bayesvb.results.criteria import answers
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
 
 from ..cells.numerals import numeral, percent
@@ -109,7 +108,7 @@ def _rows(chosen: RowSample) -> Summary:
 
 def _events(fit: AbstractFit, chosen: RowSample) -> Summary:
     """Rows of a binary response, which has no intervals."""
-    left_out = "" if grouping_of(fit.model) is not None else "row"
+    left_out = "" if fit.model.grouping is not None else "row"
     return {**_rows(chosen), "left_out": left_out, "responses": []}
 
 
@@ -146,7 +145,7 @@ def _left_out(fit: AbstractFit) -> str:
 
     Rows of groups are predicted from the earlier rows of their group.
     """
-    if grouping_of(fit.model) is not None:
+    if fit.model.grouping is not None:
         return "before"
     parts = [member.fit for member in fit.parts]
     if all(answers(part) for part in parts):

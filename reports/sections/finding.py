@@ -11,7 +11,6 @@ from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.table import checks as all_checks
-from bayesvb.results.groups import grouping_of
 
 from ..cells.clauses import Clause, written
 from ..cells.names import called
@@ -132,7 +131,7 @@ def _clauses(fit: AbstractFit, along: str | None) -> Sentences:
     model = fit.model
     if model.response.level_names:
         return _of_classes(fit, {"along": along or main_covariate(fit, probabilities_moved)})
-    grouping = grouping_of(model)
+    grouping = model.grouping
     if grouping is not None and model.size > 1 and (time := varying(fit, grouping)):
         return _of_courses(fit, {"along": time})
     if regresses(fit):

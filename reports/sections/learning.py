@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.capabilities import HasPriorDraws
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws
 
@@ -62,7 +61,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without a prior."""
     if not fit.engine.prior_counts or fit.is_point_estimate:
         return None
-    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.named_draws.parts:
+    if "share" not in fit.named_draws.parts:
         return None
     # Two shares add up to one: what tells them apart is rounding, so their order stays.
     pairs = sorted(pairs_of(fit), key=lambda pair: -round(pair.ratio, 9))

@@ -13,7 +13,6 @@ from bayesvb.data.grouping import Grouping
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects.covariates import is_number
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.summary import modal_table
 
 from ..cells.numerals import covariate_numeral, enumerated, numeral, percent, significant
@@ -43,7 +42,7 @@ FEWEST = 0.01
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Classification of the groups, and their lines; None where rows come in no groups."""
-    grouping = grouping_of(fit.model)
+    grouping = fit.model.grouping
     if grouping is None:
         return None
     modal = modal_table(fit)
@@ -145,7 +144,7 @@ def component_means(
 
 def course_sentence(fit: AbstractFit, along: str) -> str:
     """Course of the first response in each component, and the share of the groups in it."""
-    grouping, design = grouping_of(fit.model), fit.model.design
+    grouping, design = fit.model.grouping, fit.model.design
     assert grouping is not None  # as their courses are there
     x, name = design.frame[along], design.response_names[0]
     ends = [float(x.min()), float(x.max())]

@@ -26,7 +26,6 @@ from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, Grade
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import randomised
@@ -118,7 +117,7 @@ def _is_affordable(fit: AbstractFit) -> bool:
         return False
     if model.all_rows is not None or model.source.n_rows > LIMITS.subsample:
         return False
-    if grouping_of(model) is not None or model.weight_type == "sampling":
+    if model.grouping is not None or model.weight_type == "sampling":
         return False
     if model.response.kind in ("binary", "levels"):
         return False

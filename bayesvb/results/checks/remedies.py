@@ -17,7 +17,6 @@ from bayesvb.formula.group_columns import MOST_CORRELATED
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.results.checks.edits import Edit, Remedy, code
-from bayesvb.results.groups import grouping_of
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -343,7 +342,7 @@ class Remedies:
     def _can_enter_the_weights(self, name: str) -> bool:
         """Whether weights may depend on a column and do not: they are alike within a group."""
         model = self.fit.model
-        grouping = grouping_of(model)
+        grouping = model.grouping
         if grouping is not None:
             values = model.design.frame[name].to_numpy(dtype=object)
             if (values != values[grouping.first][grouping.number]).any():

@@ -35,7 +35,7 @@ from bayesvb.results.checks.more_components import MORE, Gain, more_component_ch
 from bayesvb.results.checks.pits import Observed, observed
 from bayesvb.results.checks.responses import ZEROS, response_checks, tied_checks, zero_tests
 from bayesvb.results.class_evaluation import judged_classes
-from bayesvb.results.groups import group_numbers, grouping_of, row_order
+from bayesvb.results.groups import group_numbers, row_order
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _order(fit: AbstractFit, order: object) -> RowIntegers | None:
     As requested, else by the first column of dates in the formula; rows of groups that share
     their component stand together.
     """
-    design, grouping = fit.model.design, grouping_of(fit.model)
+    design, grouping = fit.model.design, fit.model.grouping
     dates = [name for name in design.covariates if name in design.dates]
     at = None
     if order is not None:
@@ -198,7 +198,7 @@ def _score_tests(fit: AbstractFit, seen: Observed, whose: str, asked: _Asked) ->
     if not fit.model.response.is_binary:  # whose randomised scores always have the right shape
         tests += shape_checks(fit, seen, whose)
     ordered = asked.order is not None
-    tests += order_tests(seen, whose, grouping_of(fit.model), ordered=ordered)
+    tests += order_tests(seen, whose, fit.model.grouping, ordered=ordered)
     if asked.groups is not None:
         name, numbers = asked.groups
         tests += group_tests(seen, numbers[seen.at], name, whose)
