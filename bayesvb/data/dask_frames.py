@@ -51,7 +51,6 @@ class DaskFrames(AbstractFrames):
 
     @property
     def remote(self) -> bool:
-        """Whether rows stay on the workers of a cluster."""
         return self.client is not None
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:

@@ -62,7 +62,6 @@ class PartlyKept(AbstractSource):
         return self.weight
 
     def thinned(self, n_rows: int) -> Block:
-        """About this many of the rows that are kept."""
         return self.kept.thinned(n_rows)
 
     def empty(self) -> Block:

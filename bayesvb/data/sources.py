@@ -213,7 +213,6 @@ class InMemorySource(AbstractSource):
 
     @property
     def in_memory(self) -> bool:
-        """True: the rows are in memory."""
         return True
 
     def iterate(self) -> Iterator[Block]:

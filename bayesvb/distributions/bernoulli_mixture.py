@@ -62,7 +62,6 @@ class BernoulliMixture(AbstractDiscreteMixture):
         return _log_mass(y, *self.masses)
 
     def density_at(self, points: PointVector) -> PointRows:
-        """Probability of every point at every row."""
         return np.asarray(np.exp(_log_mass(points[:, None], *self.masses)))
 
     def cdf(self, y: RowVector) -> RowVector:

@@ -85,12 +85,10 @@ class PoissonLaw(AbstractCountLaw):
 
     @property
     def mean(self) -> Floats:
-        """Rates."""
         return rate_at(self.log_rate)
 
     @property
     def variance(self) -> Floats:
-        """Rates."""
         return self.mean
 
     def log_mass_of_counts(self, y: Floats) -> Floats:

@@ -102,13 +102,11 @@ class AbstractCountMixture(AbstractDiscreteMixture):
         return np.asarray(log_total(np.stack(terms), axis=0))
 
     def log_density(self, y: RowVector) -> RowVector:
-        """Log probability of one count per row."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) + self.component_log_density(y)
         return np.asarray(log_total(terms, axis=0))
 
     def density_at(self, points: PointVector) -> PointRows:
-        """Probability of every point at every row."""
         return self._at(points, lambda y: np.exp(self.log_density(y)))
 
     def cdf(self, y: RowVector) -> RowVector:

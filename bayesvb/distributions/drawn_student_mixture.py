@@ -50,11 +50,9 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
         return np.asarray(constant - 0.5 * (self.dof + 1.0) * np.log1p(z * z / self.dof))
 
     def standard_draws(self, rng: np.random.Generator) -> ExpertValues:
-        """Draws of the standard Student t."""
         return rng.standard_t(self.dof)
 
     def standard_quantile(self, q: float) -> Floats:
-        """Quantile of the standard Student t."""
         return np.asarray(stdtrit(self.dof, q))
 
     def standard_log_mgf(self, t: ExpertValues) -> Floats:

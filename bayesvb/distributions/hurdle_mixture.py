@@ -97,7 +97,6 @@ class HurdleMixture(AbstractUnscaledMixture):
         return np.reshape(quantiles, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
-        """Independent draws of every row."""
         at_zero = self._at_zero()
         amounts = self._above(1.0 / (1.0 - at_zero)).draws(n, rng)
         return np.where(rng.random(amounts.shape) < at_zero, 0.0, amounts)

@@ -49,19 +49,15 @@ class NormalMixture(AbstractLocationScaleMixture):
         return np.asarray(self.scale**2)
 
     def standard_cdf(self, z: ExpertValues) -> ExpertValues:
-        """Distribution function of the standard normal."""
         return np.asarray(ndtr(z))
 
     def standard_log_density(self, z: ExpertValues) -> ExpertValues:
-        """Log density of the standard normal."""
         return np.asarray(-0.5 * (z * z + LOG_2PI))
 
     def standard_draws(self, rng: np.random.Generator) -> ExpertValues:
-        """Draws of the standard normal."""
         return rng.standard_normal(self.location.shape)
 
     def standard_quantile(self, q: float) -> Floats:
-        """Quantile of the standard normal."""
         return np.asarray(ndtri(q))
 
     def standard_log_mgf(self, t: ExpertValues) -> Floats:

@@ -64,12 +64,10 @@ class OrdinalMixture(AbstractDiscreteMixture):
             )
 
     def log_density(self, y: RowVector) -> RowVector:
-        """Log probability of one level per row."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(_at(self.order.numbers, self.levels, y)))
 
     def density_at(self, points: PointVector) -> PointRows:
-        """Probability of every point at every row."""
         return _at(self.order.numbers, self.levels, points[:, None])
 
     def cdf(self, y: RowVector) -> RowVector:
@@ -121,11 +119,9 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
         return _deviations(self.order.numbers, self.levels)
 
     def above(self, value: float) -> Floats:
-        """Probabilities of a level beyond a value."""
         return 1.0 - _up_to(self.order.numbers, self.levels, np.asarray(value, dtype=float))
 
     def below(self, value: float | RowVector) -> Floats:
-        """Probabilities of a level less than a value."""
         return _up_to(self.order.numbers, self.levels, np.asarray(np.ceil(value) - 1.0))
 
     def density(self, value: float) -> Floats:

@@ -147,7 +147,6 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
         return np.asarray(log_total(np.stack(terms), axis=0))
 
     def component_log_mass(self, lower: RowVector, upper: RowVector) -> ExpertRows:
-        """Log probability of an interval per row under each component."""
         nodes = self._nodes()
         terms = [np.log(w) + self.law.log_mass(lower, upper, u, phi) for w, u, phi in nodes]
         return np.asarray(log_total(np.stack(terms), axis=0))

@@ -55,7 +55,6 @@ class RowAverages(AbstractRowDistribution):
         return self._averaged(self.each.weights)
 
     def mean(self) -> RowVector:
-        """Mean of each average."""
         return self._averaged(self.each.mean())
 
     def sd(self) -> RowVector:
@@ -65,20 +64,16 @@ class RowAverages(AbstractRowDistribution):
         return np.asarray(np.sqrt(self._averaged(self.each.sd() ** 2) + between))
 
     def log_density(self, y: RowVector) -> RowVector:
-        """Log density of one value per average."""
         log_density = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
         return np.asarray(logsumexp(log_density, axis=1, b=equal_or(self.shares, self.n)))
 
     def density_at(self, points: PointVector) -> PointRows:
-        """Density of every average at every point."""
         return self._averaged(self.each.density_at(points))
 
     def cdf(self, y: RowVector) -> RowVector:
-        """Distribution function at one value per average."""
         return self._averaged(self.each.cdf(np.repeat(y, self.n)))
 
     def cdf_at(self, points: PointVector) -> PointRows:
-        """Distribution function of every average at every point."""
         return self._averaged(self.each.cdf_at(points))
 
     def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:

@@ -132,7 +132,6 @@ class StudentMixture(AbstractComponentMixture):
         return np.asarray(log_total(terms, axis=0))
 
     def density_at(self, points: PointVector) -> PointRows:
-        """Density of every row at each of the same points."""
         rows = self.weights.shape[1]
         values = [np.exp(self.log_density(np.full(rows, point))) for point in points]
         return np.array(values).reshape(len(points), rows)
@@ -193,7 +192,6 @@ class StudentMixture(AbstractComponentMixture):
         return _quantiles(self, inner, each, each)
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
-        """Independent draws of every row, shape (n, rows)."""
         rows = self.weights.shape[1]
         cumulative = np.cumsum(self.weights, axis=0)
         uniform = rng.random((n, rows)) * cumulative[-1]

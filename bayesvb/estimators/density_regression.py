@@ -327,7 +327,6 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def likelihood_name(self) -> str:
-        """Name of the model of the response, in the middle of a sentence."""
         component = self.experts.words
         return component if self.size == 1 else f"mixture of {component}s"
 
@@ -357,7 +356,6 @@ class DensityRegression(AbstractGatedMixture):
         return super()._fitted(request, streams, workers)
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
-        """Copy of the model with other rows in its units; see ``AbstractEstimator.over``."""
         if self.chooses_size:
             raise DataError(
                 "n_components=None: the number of components depends on the rows",
@@ -466,7 +464,6 @@ class DensityRegression(AbstractGatedMixture):
     def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
-        """Prediction of one kind for every row, NaN where a value is missing."""
         rows = self.rows(data)
         if kind != "probability" or options.at is not None:  # else that of success in one trial
             rows = with_trials(self.design, rows, data)
@@ -541,7 +538,7 @@ class DensityRegression(AbstractGatedMixture):
         Returns
         -------
         pandas.DataFrame
-            Index (part, term); ``prior`` in words, and its ``centre`` and ``scale``: the noise is
+            Index (part, term); ``prior`` in words, and its ``location`` and ``scale``: the noise is
             integrated out of a conjugate prior of an expert's coefficients, which leaves a Student
             t. One component has no gate. If the scale of a term is learned, ``scale`` is the one at
             the centre of the prior of ``1 / scale^2``. The prior of a product or power applies to

@@ -326,8 +326,8 @@ class GaussianMixture(AbstractMixture):
         Returns
         -------
         pandas.DataFrame
-            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``. The covariance is
-            integrated out of the prior of a mean, which leaves a Student t.
+            Index (part, term); ``prior`` in words, its ``location`` and ``scale``. The covariance
+            is integrated out of the prior of a mean, which leaves a Student t.
         """
         priors, scaling = self.priors, self.scaling
         dof = priors.covariance_rows + 2.0

@@ -99,7 +99,7 @@ def half_t_units(
     """Scales of half-t priors of blocks: of the response, per unit of the blocks' columns."""
     if priors.standardize:
         return np.ones(len(membership))
-    response = without_offset(np.asarray(design.response, dtype=float), design.offset)
+    response = without_offset(design.responses, design.offset)
     groups = design.matrices.get(GROUP_ROWS, np.empty((design.n_rows, 1)))[:, 1:]
     columns = np.concatenate([design.matrices[MEAN], groups], axis=1)
     return np.asarray(response.std() / np.sqrt(membership @ (columns**2).mean(axis=0)))

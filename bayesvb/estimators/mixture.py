@@ -90,7 +90,6 @@ class AbstractMixture(AbstractEstimator):
         return component_table(self, fit, prob)
 
     def responsibilities(self, fit: AbstractFit, data: object = None) -> pd.DataFrame:
-        """Probability of each component given the row that was observed."""
         return responsibility_table(self, fit, data)
 
 
@@ -200,5 +199,4 @@ class AbstractGatedMixture(AbstractMixture):
     def weights_at(
         self, fit: AbstractFit, data: object, draws: int | None
     ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the gate's weights at each complete row."""
         return weights_at(self, fit, self.rows(data), draws)

@@ -260,13 +260,12 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     def observed(self) -> dict[str, RowVector]:
         """Responses by name; of classes their codes."""
-        given = np.asarray(self.design.response, dtype=float).reshape(self.design.n_rows, -1)
+        given = self.design.responses
         return dict(zip(self.design.response_names, given.T, strict=True))
 
     def predictive(
         self, fit: AbstractFit, data: object, response: str | None
     ) -> AbstractComponentMixture:
-        """Predictive distribution of one numeric response at the complete rows."""
         return network_prediction.predictive(self, fit, self.rows(data), response)
 
     def predictions(
@@ -320,7 +319,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         return network_prediction.probability_draws(self, fit, rows, draws, few_points)
 
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
-        """Log predictive probability of each row's class, or density of its numbers."""
         return network_prediction.log_density(self, fit, self.rows(data, response=True))
 
     def prior_table(self) -> pd.DataFrame:
@@ -329,7 +327,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         Returns
         -------
         pandas.DataFrame
-            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``. Coefficients of
+            Index (part, term); ``prior`` in words, its ``location`` and ``scale``. Coefficients of
             the experts are per unit of the term, in units of the latent vector, which has none of
             its own; noise is integrated out, which leaves a Student t. Intercepts of sticks have
             centres that differ by stick.

@@ -128,9 +128,7 @@ def check_response(design: Design, covariance: str) -> None:
     DataError
         If every row has a class of its own, or the covariance does not go with numbers.
     """
-    n_rows = design.n_rows
-    response = np.asarray(design.response, dtype=float).reshape(n_rows, -1)
-    name = design.response_names[0]
+    n_rows, response, name = design.n_rows, design.responses, design.response_names[0]
     if design.levels is not None:
         if len(design.levels) == n_rows:
             raise DataError(

@@ -197,19 +197,16 @@ class Normal(AbstractEstimator):
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, DrawRows]:
-        """One replicated response per draw and row."""
         drawn = self.core.responses(draws, block, rng)[:, 0]
         name = self.design.response_names[0]
         return {name: drawn * self.scaling.scale[0] + self.scaling.centre[0]}
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> SameForEveryRow:
-        """Predictive distribution, the same for every row."""
         return _predictive(self, fit, self.rows(data), response)
 
     def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
-        """Prediction for every row; they are all alike."""
         rows = self.rows(data)
         one = _predictive(self, fit, rows, options.response)
         return predict(one, rows.index, rows.complete, kind, options)
@@ -238,13 +235,6 @@ class Normal(AbstractEstimator):
         return one.affine(float(self.scaling.centre[0]), float(self.scaling.scale[0]))
 
     def prior_table(self) -> pd.DataFrame:
-        """Priors of both parameters, in the units of the data.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``.
-        """
         priors = self.priors
         scale, centre = float(self.scaling.scale[0]), float(self.scaling.centre[0])
         typical = scale * (priors.noise_rate / priors.noise_shape) ** 0.5

@@ -409,13 +409,6 @@ class BayesianPCA(AbstractEstimator):
         return PrintedTable(columns, pd.RangeIndex(1, len(squares) + 1, name="component"))
 
     def prior_table(self) -> pd.DataFrame:
-        """Priors of loadings, centre, noise and relevances, in the units of the data.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``.
-        """
         priors, scaling = self.priors, self.scaling
         words = f"Normal(0, sigma^2 / alpha), alpha ~ Gamma({priors.relevance_shape:g}, "
         words += f"{priors.relevance_rate:g})"
@@ -440,7 +433,6 @@ class BayesianPCA(AbstractEstimator):
         return {"loadings": "loadings", "centre": "centre", "sigma": "noise"}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """Sentences about the number of components and missing values."""
         n_effective = self.effective(fit)
         said = [
             f"{n_effective} of {self.n_components} components are effective: their loadings are "

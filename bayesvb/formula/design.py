@@ -175,6 +175,11 @@ class Design:
         return UNORDERED if order is None else order
 
     @property
+    def responses(self) -> Float[np.ndarray, "rows responses"]:
+        """Responses as numbers, one column each; of classes their codes."""
+        return np.asarray(self.response, dtype=float).reshape(self.n_rows, -1)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows used."""
         return len(self.frame)

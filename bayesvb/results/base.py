@@ -177,7 +177,13 @@ class AbstractPublicModel(abc.ABC):
 
     @abc.abstractmethod
     def prior_table(self) -> pd.DataFrame:
-        """Prior of every parameter, in the units of the data; one row per parameter."""
+        """Prior of every parameter, in the units of the data.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (part, term); ``prior`` in words, and its ``location`` and ``scale``.
+        """
 
     @abc.abstractmethod
     def headings(self, fit: AbstractFit) -> dict[str, str]:

@@ -96,7 +96,7 @@ def _held_out_r2(
             "loo=True needs responses without censoring", hint="fit.r2() has R2 of the fitted means"
         )
     means = _held_out_means(fit, model, block, response)
-    observed = np.asarray(design.response, dtype=float).reshape(len(means), -1)[:, response]
+    observed = design.responses[:, response]
     weights = np.ones(len(means)) if fit.model.weights is None else fit.model.weights
     rng, values = Streams(fit.seed).branch("r2").rng("rows"), np.empty(n_draws)
     both = np.stack([observed - means, observed])

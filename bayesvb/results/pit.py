@@ -161,7 +161,7 @@ def _by_draws(
     """Distribution functions of draws, weighed as if the row had not been seen (PSIS)."""
     source, design = fit.model.source, fit.model.design
     some = ModelDraws(fit.core, fit.variational_draws)
-    observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    observed = design.responses
     draws = np.empty((observed.shape[1], len(at)))
     step = max(LIMITS.entries_in_memory // (count(some.draws) * fit.core.n_components), 1)
     for start in range(0, len(at), step):
@@ -182,8 +182,7 @@ def _by_draws(
 def _seen(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses _"]:
     """Distribution functions at the responses from the posterior of the fit."""
     design = fit.model.design
-    data = design.data_at(at)
-    response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    data, response = design.data_at(at), design.responses
     laws = [fit.model.predictive(fit, data, name) for name in design.response_names]
     ends = response if design.interval is None else response + design.interval[:, 1:]
     cdf = np.stack([law.cdf(y) for law, y in zip(laws, ends[at].T, strict=True)])
@@ -200,8 +199,7 @@ def _have_mass(fit: AbstractFit, at: Indices) -> Bool[np.ndarray, " chosen"]:
     design = fit.model.design
     if design.response is None:
         return np.zeros(len(at), dtype=bool)
-    response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
-    return fit.model.response.has_mass(response[at, 0])
+    return fit.model.response.has_mass(design.responses[at, 0])
 
 
 Transforms = tuple[ResponseRows, RowVector]
@@ -415,7 +413,7 @@ def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
         return pd.DataFrame(
             hits - fitted_values.to_numpy(), fitted_values.index, list(design.class_labels)
         )
-    observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    observed = design.responses
     if isinstance(fitted_values, pd.Series):
         own = np.where(design.hidden, np.nan, observed[:, 0] - fitted_values.to_numpy())
         return pd.Series(own, fitted_values.index, name="residual")

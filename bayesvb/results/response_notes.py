@@ -50,7 +50,7 @@ def response_notes(design: Design, described: Response) -> list[str]:
     """A sentence for each response that a density is to describe and cannot as it is."""
     if design.response is None or described.kind != "continuous" or design.interval is not None:
         return []
-    values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
+    values = design.responses
     # Largest number of rows examined; more are thinned evenly.
     values = values[:: max(len(values) // 100_000, 1)]
     notes = []

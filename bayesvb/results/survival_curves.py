@@ -62,7 +62,7 @@ def survival_curves(fit: AbstractFit) -> SurvivalCurves:
             hint="for other responses use bvb.plots.calibration(fit) or bvb.plots.replicates(fit)",
         )
     design, at = fit.model.design, sample(fit, LIMITS.quick_subsample).at
-    name, values = design.response_names[0], np.asarray(design.response, dtype=float)[at, 0]
+    name, values = design.response_names[0], design.responses[at, 0]
     weights = None if fit.model.weights is None else fit.model.weights[at]
     observed = kaplan_meier(values, ~design.hidden[at], weights)
     law = fit.predictive(design.data_at(at))

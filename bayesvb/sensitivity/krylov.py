@@ -96,7 +96,6 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times each of these, some at a time."""
         solution = np.array(added, dtype=float)
         for part in pieces(len(added), self.n_entries, PER_PASS):
             solution[part] += self._indirect(self.curved(self.metric_of(added[part])))

@@ -84,7 +84,6 @@ class LowRankSensitivity(AbstractSensitivity):
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times each of these."""
         bent = self.bends @ self._seen(added).T
         return np.asarray(added + self.directions.combined(lu_solve(self._factor, bent).T))
 

@@ -127,7 +127,6 @@ class RowSensitivity(AbstractAppliedSensitivity):
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times each of these, some at a time."""
         solution = np.array(added, dtype=float)
         for part in _parts(len(added)):
             if solution[part].any():

@@ -88,7 +88,6 @@ class DenseSensitivity(AbstractSensitivity):
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times each of these."""
         answering, rows = self.answering, self.rows
         moved = added[:, answering]
         if (rest := added[:, ~answering]).any():

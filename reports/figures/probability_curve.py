@@ -30,7 +30,7 @@ MARGIN = 0.06
 def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     """Mean over the draws of the parameters and interval at each value; points are the rows."""
     design, one = fit.model.design, curve.covariate
-    values = np.asarray(design.response, dtype=float).reshape(-1)
+    values = design.responses.ravel()
     shares = TRIALS in design.matrices
     if shares:
         values = values / np.maximum(design.matrices[TRIALS][:, 0], 1.0)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
 
@@ -129,7 +127,7 @@ def _dots(fit: AbstractFit, choice: _Choice, n_responses: int) -> list[Dot]:
                             for _, change in shown], 2)  # fmt: skip
     several, spread = n_responses > 1, 1.0
     if several:
-        spread = float(np.asarray(design.response, dtype=float)[:, choice.response].std())
+        spread = float(design.responses[:, choice.response].std())
     own = design.label(design.response_names[choice.response])
     names = [design.label(one.covariate) for one, _ in shown]
     steps = [_step(one) for one, _ in shown]

@@ -81,7 +81,7 @@ def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
 
 def _observed(fit: AbstractFit, name: str) -> Float[np.ndarray, " rows"]:
     design = fit.model.design
-    return np.asarray(design.response, dtype=float)[:, design.response_names.index(name)]
+    return design.responses[:, design.response_names.index(name)]
 
 
 def _picture(fit: AbstractFit, name: str, along: str | None) -> Summary:

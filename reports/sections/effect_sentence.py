@@ -195,7 +195,7 @@ def _extrapolation(fit: AbstractFit, contrast: Contrast) -> str:
     design = fit.model.design
     if design.is_censored and "mean" in contrast.draws:
         ends = contrast.draws["mean"].mean(axis=(0, 2))
-        observed = np.asarray(design.response, dtype=float)[:, contrast.response]
+        observed = design.responses[:, contrast.response]
         if ends.max() > observed.max() or ends.min() < observed.min():
             return ", an extrapolation: one of the means is beyond all observed values"
     return ""

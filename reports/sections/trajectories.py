@@ -92,7 +92,7 @@ def _lines(fit: AbstractFit, grouping: Grouping, along: str, number: int) -> Sum
     design = fit.model.design
     name = design.response_names[number]
     x = design.frame[along].to_numpy(dtype=float)
-    y = np.asarray(design.response, dtype=float)[:, number]
+    y = design.responses[:, number]
     grid = np.linspace(x.min(), x.max(), POINTS)
     curve = profile(fit, along, grid.tolist())
     means = component_means(fit, curve, number)

@@ -192,7 +192,6 @@ class RowsOfSite(AbstractSampledRows):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sites have pooled their moments."""
         return self.pooled is not None
 
     def ends(self, name: str) -> Float[np.ndarray, "2 columns"]:

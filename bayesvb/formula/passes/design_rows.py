@@ -166,7 +166,6 @@ class RowsInMemory(AbstractDesignRows):
 
     @cached_property
     def has_gaps(self) -> bool:
-        """Whether a value is missing."""
         if self.design.response is not None:
             return False
         return any(bool(np.isnan(matrix).any()) for matrix in self.design.matrices.values())
@@ -180,9 +179,7 @@ class RowsInMemory(AbstractDesignRows):
 
 def encoded_design(design: Design, weight: RowVector | None) -> EncodedRows:
     """Rows of a design, with case weights; classes as codes."""
-    response = None
-    if design.response is not None:
-        response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    response = None if design.response is None else design.responses
     return EncodedRows(design.matrices, response, weight, design.offset)
 
 
