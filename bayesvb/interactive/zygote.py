@@ -46,22 +46,11 @@ class Task(Protocol):
         """Whether it takes a moment to do again."""
 
 
-@runtime_checkable
-class Failure(Protocol):
-    """Makes the message of an error."""
+Failed = Callable[[BaseException], object]
+"""Makes the message of an error."""
 
-    def __call__(self, error: BaseException) -> object:
-        """Return the message."""
-
-
-@runtime_checkable
-class Work(Protocol):
-    """Does a task."""
-
-    def __call__(
-        self, task: Any, tell: Callable[[object], None], questions: Iterator[object]
-    ) -> Iterator[object]:
-        """Yield the messages of the task."""
+Work = Callable[[Any, Callable[[object], None], Iterator[object]], Iterator[object]]
+"""Yields the messages of a task, given a way to send one meanwhile, and the questions."""
 
 
 def prepare() -> None:
@@ -88,7 +77,7 @@ def run(descriptor: int) -> None:
         _fork_on_request(descriptor, work, failed)
 
 
-def _fork_on_request(descriptor: int, work: Work, failed: Failure) -> None:
+def _fork_on_request(descriptor: int, work: Work, failed: Failed) -> None:
     """Fork a process for each request until the socket closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the processes
     control = socket.socket(fileno=descriptor)
@@ -105,7 +94,7 @@ def _fork_on_request(descriptor: int, work: Work, failed: Failure) -> None:
         control.sendall(PID.pack(pid))
 
 
-def _serve(descriptor: int, zygote: int, work: Work, failed: Failure) -> None:
+def _serve(descriptor: int, zygote: int, work: Work, failed: Failed) -> None:
     """Receive a task, send its messages, and end the process."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # fits wait for processes of their own
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
