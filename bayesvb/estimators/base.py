@@ -117,6 +117,10 @@ class AbstractEstimator(AbstractPublicModel):
             return {}
         return {"variables": np.stack([given.centre, given.scale])}
 
+    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> AbstractEstimator:
+        """Model of the same rows in the units of more rows, where it may have such units."""
+        return self
+
     def weight_options(self) -> dict[str, object]:
         """Meaning of case weights, as an argument, unless it is the default."""
         usual = self.weight_type == "frequency"

@@ -46,7 +46,6 @@ from bayesvb.estimators.saved_schema import (
 )
 from bayesvb.linear.structure import only_columns
 from bayesvb.results.base import Member, replace_draws
-from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
@@ -128,7 +127,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         scales = _named(state, "scales.")
         if "read_from" in record:
             model = restored(model, scales, _named(state, "sample."), record["read_from"])
-        elif isinstance(model, TakesGivenScales):
+        else:
             model = model.in_given_scales(scales)
         if "all_rows" in state:
             count, weight = state["all_rows"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.grouping import Grouping
@@ -63,14 +61,6 @@ class HasComponents(Protocol):
 
     def resized(self, n_components: int) -> object:
         """Model with another number of components, where the rows in memory are a sample."""
-
-
-@runtime_checkable
-class TakesGivenScales(Protocol):
-    """Rows in memory that may be put in the units of more rows."""
-
-    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Any:
-        """Model of the same rows in these units."""
 
 
 @runtime_checkable
