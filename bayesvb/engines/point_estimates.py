@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -18,7 +18,7 @@ from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
+from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, Starts, StatsT
 from bayesvb.variational.passed_on import passed_on
 from bayesvb.variational.point_model import AbstractPointModel
 
@@ -117,7 +117,6 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return getattr(self.limit, name)
 
     follows_rows = passed_on("given")
-    few_component_starts = passed_on("given")
     predicts_classes = passed_on("given")
     n_components = passed_on("given")
     posterior_by_row = passed_on("limit")
@@ -191,20 +190,14 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         gap = self.limit.bound_gap(posterior)
         return BoundGap(0.0) if gap is None else gap(block)
 
-    def starting_models(self, n: int) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
-        """Starting models of the wrapped model."""
-        return self._each(self.given.starting_models(n))
-
-    def alternatives(self) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
-        """Alternatives of the wrapped model; none without a prior."""
-        return self._each(self.given.alternatives()) if self.penalised else {}
-
-    def _each(
-        self, models: Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]
-    ) -> dict[str, PointEstimates[PosteriorT, StatsT]]:
-        return {
-            name: PointEstimates.of(one, penalised=self.penalised) for name, one in models.items()
-        }
+    def starts(self, n: int) -> Starts:
+        """Starts of the wrapped model; no other priors without a prior."""
+        starts = self.given.starts(n)
+        models, priors = (
+            {name: PointEstimates.of(one, penalised=self.penalised) for name, one in each.items()}
+            for each in (starts.models, starts.priors if self.penalised else {})
+        )
+        return Starts(models, priors, starts.few)
 
     def permuted(
         self, order: Sequence[int], stats: StatsT

@@ -382,11 +382,11 @@ def _initialisations(
     model: AnyModel, restarts: int, known: KnownStart | None
 ) -> list[_Initialisation]:
     """Starts of the model's own; else divisions of the rows and priors, in turns; a known one."""
-    starting = model.starting_models(restarts)
-    if starting:
-        return [_Initialisation(name, one, one_part_start) for name, one in starting.items()]
-    kinds, priors = list(STARTS), model.alternatives()
-    starts, few = STARTS | FEW_COMPONENTS, model.few_component_starts
+    given = model.starts(restarts)
+    if given.models:
+        return [_Initialisation(name, one, one_part_start) for name, one in given.models.items()]
+    kinds, priors, few = list(STARTS), given.priors, given.few
+    starts = STARTS | FEW_COMPONENTS
     names = list(priors) or [""]
     initialisations = []
     for number in range(restarts):

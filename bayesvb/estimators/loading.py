@@ -382,8 +382,8 @@ def _core(
     """Core of the restart that is marked as best."""
     core = ENGINES[method].with_options(**options).model_for(model.core)
     best = restarts[restarts["best"]].iloc[0]
-    starting = {**core.starting_models(len(restarts)), **core.alternatives()}
-    return starting.get(best.get("prior") or best["initialisation"], core)
+    starts = core.starts(len(restarts))
+    return {**starts.models, **starts.priors}.get(best.get("prior") or best["initialisation"], core)
 
 
 def _table(columns: Mapping[str, object], part: Mapping[str, object]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +24,7 @@ from bayesvb.numerics.arrays import (
     ExpertRows,
 )
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, Starts
 
 MEMBER = "member"
 """Name of the draws that contain the member of each draw, counted from 0."""
@@ -65,9 +65,9 @@ class Ensemble:
         """Number of components of each member."""
         return int(self.members[0].n_components)
 
-    def starting_models(self, n: int) -> dict[str, object]:
-        """Starting models of the first member."""
-        return dict(self.members[0].starting_models(n))
+    def starts(self, n: int) -> Starts:
+        """Starts of the first member."""
+        return cast(Starts, self.members[0].starts(n))
 
     def coefficient_meaning(self) -> str:
         """Meaning of the gate's coefficients, or that the members differ in it."""

@@ -26,6 +26,7 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.arrays import DrawResponseRows, DrawRows, DrawVector, ExpertRows, RowVector
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import Starts
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.streamed_model import AbstractStreamedModel
 from bayesvb.variational.supports import Positive, Real
@@ -232,9 +233,9 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         dof = np.array([2.0 * exact.precision.shape])
         return StudentMixture(one, exact.mean * one, np.sqrt(variance) * one, dof)
 
-    def starting_models(self, n: int) -> dict[str, UnivariateGaussian]:
+    def starts(self, n: int) -> Starts:
         """One: every run converges to the same point at once."""
-        return {"closed form": self}
+        return Starts({"closed form": self})
 
     def partition_stats(self, block: Block, responsibilities: ExpertRows) -> SampleStats:
         """Sums of these rows, all of which are in the one component."""

@@ -34,6 +34,7 @@ from bayesvb.numerics.arrays import (
     RowVector,
 )
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import Starts
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
@@ -140,12 +141,11 @@ class ScaledMixture(Mixture):
         """Blocks of the experts that are of the spread."""
         return np.asarray(self.of_experts.membership[:, self._n_lines :].any(axis=1))
 
-    @property
-    def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
+    def starts(self, n: int) -> Starts:
         """Superfluous components stay empty if the run begins without them."""
         if self.common is None:
-            return ()
-        return ("two components", "one component")[self.n_components == 2 :]
+            return Starts()
+        return Starts(few=("two components", "one component")[self.n_components == 2 :])
 
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: RowVector

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -41,6 +42,26 @@ None where this pass has to be made in NumPy. Outside the domain it raises LinAl
 """
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Initialisations that a model prescribes.
+
+    Attributes
+    ----------
+    models : mapping of str to AbstractVariationalModel
+        Copies that start from different points, by name; none where runs differ in the partition
+        of the rows.
+    priors : mapping of str to AbstractVariationalModel
+        Copies with other priors, by name, among which restarts take turns.
+    few : tuple of str
+        Partitions in which few components have rows, for the last of every eight restarts.
+    """
+
+    models: Mapping[str, AnyModel] = field(default_factory=dict)
+    priors: Mapping[str, AnyModel] = field(default_factory=dict)
+    few: tuple[str, ...] = ()
+
+
 class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """A model as engines see it.
 
@@ -59,9 +80,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     density_tolerance: ClassVar[float] = 0.0
     """Nats per row that the ELBO may still lack where predictive distributions of several runs
     are mixed, as far as these are concerned; none unless the model has been measured."""
-
-    few_component_starts: tuple[str, ...] = ()
-    """Starts in which few components have rows, for the last of every eight restarts."""
 
     predicts_classes: ClassVar[bool] = False
     """Whether the predictive density of a row is the probability of a class, and so a measure of
@@ -148,16 +166,9 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
 
-    def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
-        """At most ``n`` copies that start from different points, by the name of the start.
-
-        None where runs differ in the partition of the rows.
-        """
-        return {}
-
-    def alternatives(self) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
-        """Copies with other priors, by name, among which restarts take turns; none as a rule."""
-        return {}
+    def starts(self, n: int) -> Starts:
+        """Initialisations of ``n`` runs, as far as the model prescribes them: not, by default."""
+        return Starts()
 
     @abc.abstractmethod
     def partition_stats(self, block: Block, responsibilities: ExpertRows) -> StatsT:

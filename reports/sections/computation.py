@@ -50,7 +50,7 @@ def short(fit: AbstractFit) -> Summary:
 
 def summary(fit: AbstractFit) -> Summary:
     """Engine, restarts, trace and k-hat."""
-    first, fixed = short(fit), bool(fit.core.starting_models(2))
+    first, fixed = short(fit), bool(fit.core.starts(2).models)
     k = first["khat"]
     return {
         **first,

@@ -13,6 +13,7 @@ docs/benchmarks/network_starts.csv.
 
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ JOBS = (
     "pinwheel:1600:0",
 )  # fmt: skip
 LEAST_SPREAD = 0.5
+STARTS = Network.starts
 
 
 def rows_of(name: str, size: int, seed: int) -> Split:
@@ -49,7 +51,8 @@ def record(job: str, one_component: bool) -> dict[str, object]:
     """One fit, its passes and what it foresees of new rows."""
     name, size, seed = job.split(":")
     train, test = rows_of(name, int(size), int(seed))
-    Network.few_component_starts = ("one component",) * one_component
+    few = ("one component",) * one_component
+    Network.starts = lambda network, n: replace(STARTS(network, n), few=few)
     n_experts = 10 if name == "pinwheel" else 20
     model = bvb.ConditionalMixtureNetwork("label ~ .", train, n_experts=n_experts)
     fit = model.fit(seed=int(seed), draws=250, n_jobs=1)

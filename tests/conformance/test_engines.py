@@ -167,7 +167,7 @@ def problem(request, name):
     core = seen_by(TESTED[name], model)
     if core is None:
         pytest.skip("the engine does not fit this model, and says so")
-    core = next(iter(core.starting_models(2).values()), core)
+    core = next(iter(core.starts(2).models.values()), core)
     whole = model.source.take(np.arange(model.source.n_rows))
     rng = np.random.default_rng(4)
     partition = rng.dirichlet(np.full(core.n_components, 0.5), size=whole.n_rows).T

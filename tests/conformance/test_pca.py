@@ -497,7 +497,7 @@ def test_new_rows_have_the_moments_of_their_draw(rng):
 def test_starts_differ_in_the_number_of_columns_in_use(n, ranks):
     p = problem(43, dims=7, rows=30)
     model = replace(p.model, n_scores=6)
-    starts = model.starting_models(n)
+    starts = model.starts(n).models
     assert [m.rank for m in starts.values()] == ranks
     assert list(starts) == [f"rank {rank}" for rank in ranks]
     for start in starts.values():

@@ -52,7 +52,7 @@ MODELS = {
 
 def started(model, seed=4):
     """Model, rows, and statistics of a random partition of them."""
-    core = next(iter(model.core.starting_models(2).values()), model.core)
+    core = next(iter(model.core.starts(2).models.values()), model.core)
     whole = model.source.take(np.arange(model.source.n_rows))
     rng = np.random.default_rng(seed)
     partition = rng.dirichlet(np.full(core.n_components, 0.5), size=whole.n_rows).T

@@ -42,7 +42,7 @@ from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.numerics.special import log_total
 from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import CompiledSweep
+from bayesvb.variational.model import CompiledSweep, Starts
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.streamed_model import AbstractStreamedModel
@@ -222,13 +222,14 @@ class Network(
             self.output.partition_stats(block, moments, weighted),
         )
 
-    def alternatives(self) -> dict[str, Network]:
+    def starts(self, n: int) -> Starts:
         """Experts with these multiples of the prior variance: none suits every problem."""
         experts = self.experts
-        return {
+        priors = {
             f"variance x {scale:g}": replace(self, experts=experts.with_variance(scale))
             for scale in self.variances
         }
+        return Starts(priors=priors, few=("one component",))
 
     def responsibilities(self, posterior: NetworkPosterior, block: Block) -> ExpertRows:
         """Posterior probability of each component, given the row's response."""
@@ -255,8 +256,6 @@ class Network(
         )
 
     follows_rows = True
-
-    few_component_starts = ("one component",)
 
     density_tolerance = 1e-4
 

@@ -23,6 +23,7 @@ from bayesvb.models.pca.starts import PrincipalAxes
 from bayesvb.numerics.arrays import DrawRows, DrawVector, ExpertRows, RowVector
 from bayesvb.numerics.linalg import pack, unpack
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import Starts
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.streamed_model import AbstractStreamedModel
 from bayesvb.variational.supports import Positive, Real
@@ -163,12 +164,12 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         """Initial loadings."""
         return self.axes.loadings(self.n_scores, self.rank)
 
-    def starting_models(self, n: int) -> dict[str, PrincipalComponents]:
+    def starts(self, n: int) -> Starts:
         """Starts with different numbers of axes in use: all of them, or ``n`` at even ratios."""
         ranks = np.unique(np.geomspace(self.n_scores, 1.0, min(n, self.n_scores)).round())
         if n >= self.n_scores:
             ranks = np.arange(1.0, self.n_scores + 1.0)
-        return {f"rank {rank:.0f}": replace(self, rank=int(rank)) for rank in ranks}
+        return Starts({f"rank {rank:.0f}": replace(self, rank=int(rank)) for rank in ranks})
 
     def e_step(self, posterior: PcaPosterior, block: Block) -> LocalStep:
         """Scores of the rows, and the sums in which they enter."""

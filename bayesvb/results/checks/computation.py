@@ -209,7 +209,7 @@ def _restarts(fit: AbstractFit) -> list[Check]:
     Restarts that are weighed by their predictions need not agree.
     """
     bounds = bounds_of(fit)
-    if fit.core.n_components == 1 or bool(fit.core.starting_models(2)) or "weight" in fit.restarts:
+    if fit.core.n_components == 1 or bool(fit.core.starts(2).models) or "weight" in fit.restarts:
         return []
     # Runs that ended early, since they could not reach the best ELBO, are one outcome together.
     share = unseen_share(bounds) * len(bounds) / n_runs(fit)

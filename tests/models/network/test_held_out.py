@@ -130,5 +130,5 @@ def test_prior_variances_are_one_geometric_grid_for_any_number_of_rows(regimes, 
     weights = np.full(len(regimes), weight)
     core = ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2, weights=weights).core
     own = core.experts.prior.covariance[0, 0]
-    grid = sorted(one.experts.prior.covariance[0, 0] for one in core.alternatives().values())
+    grid = sorted(one.experts.prior.covariance[0, 0] for one in core.starts(1).priors.values())
     assert grid == pytest.approx([0.1 * own, own, 10.0 * own])
