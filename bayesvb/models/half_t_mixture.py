@@ -280,12 +280,14 @@ class HalfTMixture(ScaledMixture):
         law = Normal(operator.solve(sums.xy[None])[..., 0, :], operator)
         return EffectLaws((law,)).completed({k: v for k, v in draws.items() if k != EFFECT_SCALE})
 
-    def knowing(self, posterior: MixturePosterior) -> Mixture:
-        return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
-
-    def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
-        """The mixture itself if draws come from the exact posterior: weights are not needed."""
-        return self if self.integrated is not None else super().responding(stats, source)
+    def knowing(
+        self,
+        posterior: MixturePosterior,
+        stats: MixtureStats | None = None,
+        source: AbstractSource | None = None,
+    ) -> Mixture:
+        mixture = cast(HalfTMixture, super().knowing(posterior, stats, source))
+        return replace(mixture, integrated=None)
 
 
 def can_integrate(mixture: Mixture) -> bool:

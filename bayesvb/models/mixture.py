@@ -493,20 +493,22 @@ class Mixture(
         """Draws with the effects of all groups, and the log density of these given the others."""
         return self._effects.completed(draws)
 
-    def knowing(self, posterior: MixturePosterior) -> Mixture:
-        """The mixture whose draws have effects of groups from this posterior."""
-        return replace(self, effect_laws=self._laws_of_effects(posterior.experts, posterior.gate))
+    def knowing(
+        self,
+        posterior: MixturePosterior,
+        stats: MixtureStats | None = None,
+        source: AbstractSource | None = None,
+    ) -> Mixture:
+        """The mixture whose draws have effects of groups from this posterior.
 
-    def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
-        """The mixture whose effects of groups on the weights have their linear response."""
-        posterior = self.update(stats)
-        if self.gate.draws_complete:
-            return self
-        shared = self.response_of_shared(stats, posterior, source)
-        law = None if shared is None else shared.law_of_logits()
-        if law is None:
-            return self
-        return replace(self, effect_laws=replace(self._effects, logits=law))
+        Those on the weights have their linear response, given statistics and rows.
+        """
+        laws = self._laws_of_effects(posterior.experts, posterior.gate)
+        if laws.logits is not None and stats is not None and source is not None:
+            shared = self.response_of_shared(stats, posterior, source)
+            law = None if shared is None else shared.law_of_logits()
+            laws = laws if law is None else replace(laws, logits=law)
+        return replace(self, effect_laws=laws)
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""

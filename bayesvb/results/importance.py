@@ -109,8 +109,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         )
     draws, log_q = fit.response.move(fit.core, fit.q, fit.variational_draws)
     source = fit.model.source
-    core = fit.core.knowing(fit.q)
-    core = core.responding(fit.stats, source) if holds_all_rows(source) else core
+    core = fit.core.knowing(fit.q, fit.stats, source if holds_all_rows(source) else None)
     return replace_draws(replace(fit, core=core), PosteriorDraws(draws, log_q, covariance))
 
 

@@ -340,13 +340,14 @@ def _responding(fitted: Fitted) -> AnyModel:
 
     Itself where the fit is at no maximum, or not all of its rows are here.
     """
-    if fitted.core.draws_complete or not holds_all_rows(fitted.source):
-        return fitted.core
+    core = fitted.core
+    if core.draws_complete or core.n_components == 1 or not holds_all_rows(fitted.source):
+        return core
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            return fitted.core.responding(fitted.stats, fitted.source)
+            return core.knowing(core.update(fitted.stats), fitted.stats, fitted.source)
     except np.linalg.LinAlgError:
-        return fitted.core
+        return core
 
 
 def every_row_without(fit: Any, *, refits: bool = True) -> RowsLeftOut:

@@ -190,19 +190,16 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Draws with every parameter, and the conditional log density of the added ones."""
         return draws, np.zeros(len(next(iter(draws.values()))))
 
-    def knowing(self, posterior: PosteriorT) -> AbstractVariationalModel[PosteriorT, StatsT]:
+    def knowing(
+        self,
+        posterior: PosteriorT,
+        stats: StatsT | None = None,
+        source: AbstractSource | None = None,
+    ) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The model for draws of this posterior: by default itself.
 
-        Where draws do not hold every parameter, it knows how the others depend on those they hold.
-        """
-        return self
-
-    def responding(
-        self, stats: StatsT, source: AbstractSource
-    ) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The model for draws that linear response has moved: by default itself.
-
-        Where draws do not hold every parameter, the others respond with those they hold.
+        Where draws do not hold every parameter, it knows how the others depend on those they hold:
+        by linear response, if the statistics of the posterior and all rows are given.
         """
         return self
 
