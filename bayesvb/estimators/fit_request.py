@@ -10,6 +10,10 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.variational.model import AnyModel
 
+ENOUGH = 1e-4
+"""Nats per row that the ELBO may still lack where the predictive distributions of several networks
+are mixed, as measured; other models have not been measured."""
+
 COMBINATIONS = ("best", "stack", "average")
 """Combinations of the restarts."""
 
@@ -64,10 +68,9 @@ class FitRequest:
     def of(self, core: AnyModel) -> FitRequest:
         """The request with the tolerance of this model, if several restarts are combined.
 
-        It is then ``tol`` nats per row, or the limit of the model's predictive distributions if
-        that is less: combined restarts mix densities of rows.
+        It is then ``tol`` nats per row, at most ``ENOUGH``: combined restarts mix densities.
         """
         if not self.rough:
             return self
-        per_row = min(self.budget.tol, core.density_tolerance)
+        per_row = min(self.budget.tol, ENOUGH if core.follows_rows else 0.0)
         return replace(self, budget=replace(self.budget, per_row=per_row))

@@ -77,10 +77,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     too small.
     """
 
-    density_tolerance: ClassVar[float] = 0.0
-    """Nats per row that the ELBO may still lack where predictive distributions of several runs
-    are mixed, as far as these are concerned; none unless the model has been measured."""
-
     predicts_classes: ClassVar[bool] = False
     """Whether the predictive density of a row is the probability of a class, and so a measure of
     certainty; densities of numbers have a unit."""

@@ -257,8 +257,6 @@ class Network(
 
     follows_rows = True
 
-    density_tolerance = 1e-4
-
     @property
     def predicts_classes(self) -> bool:  # type: ignore[override]
         """Whether the output layer has classes."""
