@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
+from bayesvb.data.response_columns import upper_ends
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.factors.normal import Normal
@@ -21,7 +22,6 @@ from bayesvb.numerics.arrays import (
     EntryVector,
     ExpertRows,
     ExpertTerms,
-    ResponseRows,
     RowVector,
 )
 from bayesvb.numerics.segments import segment_sums
@@ -171,11 +171,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         each = [law.component_log_density(observed) for law, observed in pairs]
         return np.asarray(np.sum(each, axis=0))
 
-    def cdfs(self, laws: Sequence[AbstractComponentMixture], block: Block) -> ResponseRows:
-        """Distribution functions at the responses."""
-        pairs = zip(laws, block.response, strict=True)
-        return np.stack([law.cdf(observed) for law, observed in pairs])
-
     def predictive_without(
         self, posterior: PosteriorT, weights: ExpertRows, block: Block, left_out: ExpertRows
     ) -> Sequence[AbstractComponentMixture] | None:
@@ -296,5 +291,9 @@ def scores_and_cdfs(
     laws: Sequence[AbstractComponentMixture],
     block: Block,
 ) -> Float[np.ndarray, "values rows"]:
-    """Log density of all responses of each row, then the distribution function of each."""
-    return np.stack([log_scores(experts, laws, block), *experts.cdfs(laws, block)])
+    """Log density of all responses of each row, then the distribution function of each.
+
+    Distribution functions are at the upper ends of intervals.
+    """
+    cdfs = [law.cdf(ends) for law, ends in zip(laws, upper_ends(block), strict=True)]
+    return np.stack([log_scores(experts, laws, block), *cdfs])

@@ -83,7 +83,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     expectations_along = passed_on("experts")
     expectations = passed_on("experts")
     component_scores = passed_on("experts")
-    cdfs = passed_on("experts")
     kl = passed_on("experts")
     draws = passed_on("experts")
     prior_draws = passed_on("experts")

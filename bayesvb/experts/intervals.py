@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block, Members
-from bayesvb.data.response_columns import INTERVAL, upper_ends
+from bayesvb.data.response_columns import INTERVAL
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.numerics.arrays import ExpertRows
@@ -90,12 +90,6 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
             lower[rows.at], upper[rows.at] = rows.lower, rows.upper
             scores[:, rows.at] = laws[0].component_log_mass(lower, upper)[:, rows.at]
         return scores
-
-    def cdfs(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "1 rows"]:
-        """Distribution function at the response, or at the upper end of its interval."""
-        return laws[0].cdf(upper_ends(block)[0])[None]
 
     def log_predictive_of_groups(
         self, posterior: PosteriorT, members: Members, n_experts: int
