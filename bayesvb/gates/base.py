@@ -193,13 +193,6 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Whether draws hold every parameter: not effects of groups without columns."""
         return True
 
-    def expectations(self, posterior: PosteriorT) -> EntryVector:
-        """Expected sufficient statistics, in the order of the statistics of a pass."""
-        expectations = self.coordinates(posterior)
-        if expectations is None:
-            raise NotImplementedError(f"{type(self).__name__} has derivatives, no expectations")
-        return expectations.expectations()
-
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
@@ -318,6 +311,14 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def coefficient_meaning(self) -> str:
         """Event of a coefficient's log odds; without coefficients, the meaning of the weights."""
+
+
+def expectations_of(gate: AnyGate, posterior: object) -> EntryVector:
+    """Expected sufficient statistics of a gate, in the order of the statistics of a pass."""
+    coordinates = gate.coordinates(posterior)
+    if coordinates is None:
+        raise NotImplementedError(f"{type(gate).__name__} has no expectations")
+    return coordinates.expectations()
 
 
 def drawn_components(

@@ -23,7 +23,7 @@ from bayesvb.experts.drawn_lines import check_draws_hold_effects
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.base import AbstractGate, AnyGate, drawn_components
+from bayesvb.gates.base import AbstractGate, AnyGate, drawn_components, expectations_of
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.compiled_mixture import LearnedScales, compile_mixture
@@ -307,7 +307,7 @@ class Mixture(
     def expectations(self, posterior: MixturePosterior) -> EntryVector:
         """Expectations of the experts, then of the gate."""
         experts = self.experts.expectations(posterior.experts)
-        return np.concatenate([experts, self.gate.expectations(posterior.gate)])
+        return np.concatenate([experts, expectations_of(self.gate, posterior.gate)])
 
     @property
     def is_conjugate(self) -> bool:

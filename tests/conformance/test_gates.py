@@ -13,7 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors import Normal
 from bayesvb.gates import GATES
-from bayesvb.gates.base import GatePrior, drawn_components
+from bayesvb.gates.base import GatePrior, drawn_components, expectations_of
 
 pytestmark = pytest.mark.quick(n_experts=(1, 4))
 
@@ -461,8 +461,8 @@ def test_the_covariance_of_statistics_is_the_derivative_of_expectations(gate_nam
         return
     found = update(statistics).statistics_covariance()
     changes = [
-        case.gate.expectations(update(statistics.with_vector(centre + step)))
-        - case.gate.expectations(update(statistics.with_vector(centre - step)))
+        expectations_of(case.gate, update(statistics.with_vector(centre + step)))
+        - expectations_of(case.gate, update(statistics.with_vector(centre - step)))
         for step in 1e-4 * np.eye(len(centre))
     ]
     assert_allclose(found, np.array(changes) / 2e-4, atol=1e-6 * np.abs(found).max())
@@ -492,8 +492,8 @@ def test_coordinates_without_prior_are_those_that_the_weights_depend_on(
     posterior = gate.update(statistics)
     tilts = gate.coordinates(posterior).perturbations()
     changes = [
-        gate.expectations(gate.update(statistics.with_vector(centre + 1e-3 * tilt)))
-        - gate.expectations(gate.update(statistics.with_vector(centre - 1e-3 * tilt)))
+        expectations_of(gate, gate.update(statistics.with_vector(centre + 1e-3 * tilt)))
+        - expectations_of(gate, gate.update(statistics.with_vector(centre - 1e-3 * tilt)))
         for tilt in tilts
     ]
     if size:

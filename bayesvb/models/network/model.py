@@ -18,7 +18,7 @@ from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.base import drawn_components
+from bayesvb.gates.base import drawn_components, expectations_of
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.compiled_network import compile_network
@@ -140,7 +140,7 @@ class Network(
         """Statistics times expectations: latent vectors and components of these rows stay."""
         expectations = (
             LinearCoordinates(posterior.experts).expectations(),
-            self.gate.expectations(posterior.gate),
+            expectations_of(self.gate, posterior.gate),
             self.output.expectations(posterior.output),
         )
         return float(before.to_vector() @ np.concatenate(expectations))
