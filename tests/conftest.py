@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-CALLS: Counter[Callable[..., Any]] = Counter()
+CALLS: Counter[Hashable] = Counter()
 """Calls of each function in the present test, where annotations are checked."""
 ALWAYS_CHECKED = 8
 
@@ -48,6 +48,24 @@ def is_traced() -> bool:
     """Whether JAX is tracing a function."""
     core = sys.modules.get("jax._src.core")  # JAX has no public name for it
     return core is not None and not core.trace_state_clean()
+
+
+def checked_sparsely(
+    fn: Callable[..., Any], checked: Callable[..., Any], *, by_caller: bool = False
+) -> Callable[..., Any]:
+    """Function whose calls 1 to 8, 16, 32, 64, ... in a test are checked, if asked of each caller.
+
+    Many functions construct an object of the same class, each from arrays of its own.
+    """
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        key = (fn, sys._getframe(1).f_code) if by_caller else fn
+        CALLS[key] = number = CALLS[key] + 1
+        is_checked = number <= ALWAYS_CHECKED or not number & (number - 1)
+        return (checked if is_checked and not is_traced() else fn)(*args, **kwargs)
+
+    return call
 
 
 def sparsely(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,19 +77,15 @@ def sparsely(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
 
     def decorator(*, typechecker: Any) -> Callable[..., Any]:
         def wrapped(fn: Any) -> Any:
-            if inspect.isclass(fn) and getattr(fn.__init__, "__globals__", None) is globals():
+            if not inspect.isclass(fn):
+                return checked_sparsely(fn, jaxtyped(fn, typechecker=typechecker))
+            plain = fn.__init__
+            if getattr(plain, "__globals__", None) is globals():
                 return fn  # jaxtyping knows constructors that are wrapped by its own module only
             checked = jaxtyped(fn, typechecker=typechecker)
-            if inspect.isclass(fn):
-                return checked
-
-            @functools.wraps(fn)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                CALLS[fn] = number = CALLS[fn] + 1
-                is_checked = number <= ALWAYS_CHECKED or not number & (number - 1)
-                return (checked if is_checked and not is_traced() else fn)(*args, **kwargs)
-
-            return call
+            if checked.__init__ is not plain:
+                checked.__init__ = checked_sparsely(plain, checked.__init__, by_caller=True)
+            return checked
 
         return wrapped
 

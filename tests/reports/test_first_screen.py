@@ -50,37 +50,51 @@ def pages(kinds, write, tmp_path_factory):
     return folder
 
 
-FRAME = """<!doctype html><meta charset="utf-8"><body style="margin: 0">
-<iframe width="{width}" height="900" style="border: 0" srcdoc="{page}"></iframe><script>
-document.querySelector("iframe").addEventListener("load", event => {{
-  document.body.append(event.target.contentDocument.getElementById("measured"))}})</script>"""
+FRAME = """<iframe id="{name}" width="{width}" height="900" srcdoc="{page}"></iframe>"""
 """A frame of the width of a phone: windows of a headless Chromium have at least 500 pixels."""
 
+COLLECT = """<script>addEventListener("load", event => {
+for (const frame of document.querySelectorAll("iframe")) {
+  const place = document.createElement("pre"); place.className = frame.id;
+  place.textContent = frame.contentDocument.getElementById("measured").textContent;
+  document.body.append(place)}})</script>"""
 
-def shown(page, folder, width):
-    """Sizes of a page that Chromium shows in a window of this width."""
+SCREEN, PHONE = 1280, 390
+
+
+@pytest.fixture(scope="module")
+def sizes(kinds, pages, tmp_path_factory):
+    """Sizes of every page, in frames of the width of a screen and of a phone.
+
+    All frames are of one window, because to start Chromium takes longer than to lay out a page.
+    """
+    frames = []
+    for name in kinds:
+        for width, edition in ((SCREEN, ""), (PHONE, "-full" if name in FULL else "")):
+            text = (pages / f"{name}{edition}.html").read_text(encoding="utf-8")
+            page = html.escape(text.replace("</body>", f"{MEASURE}</body>"))
+            frames.append(FRAME.format(name=f"{name}-{width}", width=width, page=page))
+    folder = tmp_path_factory.mktemp("shown")
     path = folder / "shown.html"
-    text = page.read_text(encoding="utf-8").replace("</body>", f"{MEASURE}</body>")
-    path.write_text(FRAME.format(width=width, page=html.escape(text)), encoding="utf-8")
+    document = f'<!doctype html><meta charset="utf-8"><body>{"".join(frames)}{COLLECT}'
+    path.write_text(document, encoding="utf-8")
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                "--window-size=1400,900", f"--user-data-dir={folder / 'profile'}",
                path.as_uri()]  # fmt: skip
-    text = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    found = re.findall(r'<pre id="measured">(.*?)</pre>', text, re.DOTALL)
-    assert found, "the page was not looked at"
-    return json.loads(html.unescape(found[-1]))
+    text = subprocess.run(command, capture_output=True, text=True, timeout=240).stdout
+    measured = re.findall(r'<pre class="([^"]+)">(.*?)</pre>', text, re.DOTALL)
+    return {name: json.loads(html.unescape(values)) for name, values in measured}
 
 
-def test_the_answer_and_its_verdict_are_on_the_first_screen(page_kind, pages, tmp_path):
-    found = shown(pages / f"{page_kind}.html", tmp_path, 1280)
+def test_the_answer_and_its_verdict_are_on_the_first_screen(page_kind, sizes):
+    found = sizes[f"{page_kind}-{SCREEN}"]
     assert 0.0 < found["strip"] < 400.0 and found["data"] < 900.0
     assert found["small"] >= 12.0
 
 
-def test_nothing_is_wider_than_a_phone(page_kind, pages, tmp_path):
-    edition = "-full" if page_kind in FULL else ""
-    found = shown(pages / f"{page_kind}{edition}.html", tmp_path, 390)
-    assert found["width"] <= found["seen"] == 390
+def test_nothing_is_wider_than_a_phone(page_kind, sizes):
+    found = sizes[f"{page_kind}-{PHONE}"]
+    assert found["width"] <= found["seen"] == PHONE
     assert found["left"] >= 0.0 and found["labels"] >= 12.0
 
 
