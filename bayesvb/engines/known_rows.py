@@ -65,6 +65,7 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
 
     n_components = passed_on("model")
     has_slow_directions = passed_on("model")
+    is_conjugate = passed_on("model")
     e_step = passed_on("model")
     update = passed_on("model")
     draws_complete = passed_on("model")

@@ -11,6 +11,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.base import one_pass
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
+from bayesvb.estimators.base import empty_stats
 from bayesvb.gates import GATES
 from bayesvb.sensitivity.covariance import linear_response
 
@@ -62,6 +63,17 @@ def test_without_new_rows_nothing_moves(gate):
     here = one_pass(one, empty, fit.stats)
     known = fit.elbo + fit.model.log_jacobian * fit.model.source.total_weight
     assert here.bound == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_runs_stop_by_the_rule_of_the_model(family):
+    """The rule depends on whether iterations of the experts are exact."""
+    rows = simulated(40, 1)
+    rows["count"] = rows["y"].abs().round()
+    response = {"gaussian": "y", "poisson": "count"}[family]
+    model = bvb.DensityRegression(f"{response} ~ x", rows, family=family, n_components=2)
+    known = BesideKnownRows(model.core, empty_stats(model.core, model.source))
+    assert known.is_conjugate == model.core.is_conjugate == (family == "gaussian")
 
 
 def test_curvatures_add_up():
