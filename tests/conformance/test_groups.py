@@ -160,7 +160,6 @@ def test_every_verb_of_experts_is_passed_on():
     assert missing == []
 
 
-@pytest.mark.parametrize("verb", ["component_scores", "cdfs"])
-def test_predictive_distributions_of_rows_are_scored_by_the_experts(verb, unchecked):
-    experts = SimpleNamespace(**{verb: lambda laws, block: (laws, block)})
-    assert getattr(GroupedExperts(experts), verb)("laws", "rows") == ("laws", "rows")
+def test_predictive_distributions_of_rows_are_scored_by_the_experts(unchecked):
+    experts = SimpleNamespace(component_scores=lambda laws, block: (laws, block))
+    assert GroupedExperts(experts).component_scores("laws", "rows") == ("laws", "rows")
