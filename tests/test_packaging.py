@@ -83,10 +83,12 @@ def test_every_folder_with_code_is_a_package(checkout):
     assert sorted(f for f in with_code if f"{f}/__init__.py" not in checkout) == []
 
 
+@pytest.mark.heavy
 def test_the_wheel_holds_every_file_of_the_folders_and_no_other(wheel, checkout):
     assert sorted(without_metadata(wheel)) == sorted(checkout)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
 def test_the_wheel_holds_the_compiled_core(wheel):
     assert [name for name in wheel if name.startswith("bayesvb/numerics/compiled_sweep.")] != []
@@ -108,12 +110,14 @@ def test_the_source_distribution_holds_what_a_wheel_is_made_of(tmp_path):
     assert sorted({*needed, "pyproject.toml", "README.md", "LICENSE"} - held) == []
 
 
+@pytest.mark.heavy
 def test_the_wheel_holds_the_licence_and_the_command(wheel):
     metadata = {n.split(".dist-info/")[1]: c for n, c in wheel.items() if ".dist-info/" in n}
     assert metadata["licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
     assert b"bayesvb = bayesvb.cli.entry:run" in metadata["entry_points.txt"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("package", FOLDERS)
 def test_the_installed_package_has_the_files_of_the_wheel(package, wheel):
     folder = package.replace(".", "/") + "/"

@@ -124,6 +124,7 @@ def test_covariates_of_incomplete_rows_may_differ():
     assert pooled.coef()["mean", 1, "x"] == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.heavy
 def test_components_keep_their_labels():
     rng = np.random.default_rng(4)
     x, first = rng.standard_normal(300), rng.random(300) < 0.5

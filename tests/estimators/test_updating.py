@@ -254,7 +254,7 @@ def test_scores_of_earlier_rows_stay_where_values_are_missing():
     assert later.covariance == "linear-response"
 
 
-@pytest.mark.parametrize("response", ["y", "k"])
+@pytest.mark.parametrize("response", [pytest.param("y", marks=pytest.mark.heavy), "k"])
 def test_networks_learn_on(response):
     """The bound is below that of all rows by what earlier rows would gain if they could move."""
     data = DATA.assign(k=np.where(DATA["y"] > 1.0, "a", "b")).head(60)
