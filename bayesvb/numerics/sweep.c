@@ -87,15 +87,14 @@ typedef struct { /* arrays that are released together: parts of `base`, and othe
 /* Zeros from a multiple of 64 bytes on, so that no register's worth of them crosses a cache line. */
 static double *take(Room *room, int64_t n) {
     const size_t bytes = ((size_t)(n > 0 ? n : 1) * sizeof(double) + 63) / 64 * 64;
-    char *from = (char *)room->base + room->used;
-    room->used += (int64_t)bytes;
-    if (room->used > room->size) {
-        from = room->n < MOST_ARRAYS ? calloc(bytes + 64, 1) : NULL;
-        if (from) room->held[room->n++] = from;
-        else room->failed = 1;
-    }
+    const int64_t at = room->used, fits = at + (int64_t)bytes <= room->size;
+    char *from = fits ? (char *)room->base + at : room->n < MOST_ARRAYS ? calloc(bytes + 64, 1) : NULL;
     double *start = (double *)(((uintptr_t)from + 63) & ~(uintptr_t)63);
-    return room->used > room->size ? start : memset(start, 0, bytes);
+    room->used += (int64_t)bytes;
+    if (fits) return memset(start, 0, bytes);
+    if (from) room->held[room->n++] = from;
+    else room->failed = 1;
+    return start;
 }
 
 static void copy(double *to, const double *from, int64_t n) {
