@@ -87,15 +87,15 @@ def sizes(kinds, pages, tmp_path_factory):
 
 
 def test_the_answer_and_its_verdict_are_on_the_first_screen(page_kind, sizes):
-    found = sizes[f"{page_kind}-{SCREEN}"]
-    assert 0.0 < found["strip"] < 400.0 and found["data"] < 900.0
-    assert found["small"] >= 12.0
+    measured = sizes[f"{page_kind}-{SCREEN}"]
+    assert 0.0 < measured["strip"] < 400.0 and measured["data"] < 900.0
+    assert measured["small"] >= 12.0
 
 
 def test_nothing_is_wider_than_a_phone(page_kind, sizes):
-    found = sizes[f"{page_kind}-{PHONE}"]
-    assert found["width"] <= found["seen"] == PHONE
-    assert found["left"] >= 0.0 and found["labels"] >= 12.0
+    measured = sizes[f"{page_kind}-{PHONE}"]
+    assert measured["width"] <= measured["seen"] == PHONE
+    assert measured["left"] >= 0.0 and measured["labels"] >= 12.0
 
 
 def test_the_short_edition_prints_on_two_pages(page_kind, pages, tmp_path):
